@@ -1,0 +1,3 @@
+"""xgr: the runtime that generative recommendation runs on."""
+
+__version__ = "0.1.0"
