@@ -1,0 +1,1 @@
+"""Checkpoints: configuration, weights, tokens and the decoder written over the runtime's ops."""
