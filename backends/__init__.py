@@ -1,0 +1,1 @@
+"""Backends: one folder a machine. Import as xgr.backends, never as the bare name."""

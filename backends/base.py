@@ -1,0 +1,157 @@
+"""The backend contract: everything that the engine asks of a machine.
+
+A backend is one class in one folder. The engine, the models and the ops above it are written
+against this file only; `backends/null` implements it without arithmetic, which proves that.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from xgr.errors import Reason
+from xgr.ops.array import Array
+from xgr.ops.dtype import DType
+from xgr.registry.kernel import Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a backend found on this machine.
+
+    Attributes:
+        available: the backend can run here.
+        summary: device names and versions, one line.
+        reasons: what is missing, each with the command that mends it as hint.
+    """
+
+    available: bool
+    summary: str
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes of device memory: held by this process's arrays, and free."""
+
+    used: int
+    free: int
+
+
+class Stream(Protocol):
+    """An ordered queue of launches."""
+
+    def __enter__(self) -> Stream:
+        """Make it current."""
+        ...
+
+    def __exit__(self, *exc: object) -> None:
+        """Restore the stream before."""
+        ...
+
+    def synchronize(self) -> None:
+        """Wait until everything launched on it is done."""
+        ...
+
+    def wait(self, event: Event) -> None:
+        """Later launches on it start after the event."""
+        ...
+
+
+class Event(Protocol):
+    """A point in a stream."""
+
+    def record(self, stream: Stream) -> None:
+        """Mark the stream's present end."""
+        ...
+
+    def synchronize(self) -> None:
+        """Wait on the host until the point is reached."""
+        ...
+
+    def elapsed_ms(self, since: Event) -> float:
+        """Milliseconds of device time between two recorded events."""
+        ...
+
+
+class Graph(Protocol):
+    """A captured sequence of launches."""
+
+    def replay(self) -> None:
+        """Launch it again on the same arrays, with the values they hold now."""
+        ...
+
+
+class Backend(ABC):
+    """A machine. Arrays are its native ones."""
+
+    name: ClassVar[str]
+    # prompts start in the KV arena at multiples of this many tokens
+    arena_granule: ClassVar[int] = 1
+    # how beams keep their K/V: "ancestors" or "reorder", whichever measured faster
+    kv_mode: ClassVar[str] = "ancestors"
+
+    @classmethod
+    @abstractmethod
+    def probe(cls) -> Probe:
+        """Whether it can run here; never raises."""
+
+    @abstractmethod
+    def kernels(self) -> Iterable[Kernel]:
+        """Its kernel records; bodies are imported on bind."""
+
+    @property
+    def arch(self) -> str:
+        """The device's architecture, as kernel records name it."""
+        return ""
+
+    @property
+    def cores(self) -> int:
+        """SMs, AI cores or CPU cores that core groups divide."""
+        return 1
+
+    # -- arrays -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def empty(self, shape: Sequence[int], dtype: DType) -> Array:
+        """Uninitialised array, contiguous."""
+
+    @abstractmethod
+    def upload(self, host: Any, dtype: DType | None = None) -> Array:
+        """Copy of a host array or nested sequence, cast to `dtype` when given."""
+
+    @abstractmethod
+    def write(self, target: Array, host: Any) -> None:
+        """Copy a host array or nested sequence into an array or view, cast to its dtype."""
+
+    @abstractmethod
+    def fetch(self, array: Array) -> Any:
+        """NumPy copy of an array; waits for the launches that write it."""
+
+    @abstractmethod
+    def dtype_of(self, array: Array) -> DType:
+        """Element type of an array."""
+
+    # -- order and memory ---------------------------------------------------------------------
+
+    @abstractmethod
+    def stream(self, core_group: int = 0) -> Stream:
+        """A new stream, on a group of cores where the device can divide them (0 = all)."""
+
+    @abstractmethod
+    def event(self) -> Event:
+        """A new event."""
+
+    @abstractmethod
+    def synchronize(self) -> None:
+        """Wait for all launches."""
+
+    @abstractmethod
+    def capture(self, launch: Callable[[], None]) -> Graph:
+        """Record what `launch` does; it is not promised to run during capture."""
+
+    @abstractmethod
+    def memory(self) -> Memory:
+        """Device memory in use and free."""

@@ -1,0 +1,1 @@
+"""NumPy: the definition of every op, and the embedded default."""

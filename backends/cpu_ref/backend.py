@@ -1,0 +1,136 @@
+"""The CPU through NumPy."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from xgr.backends.base import Backend, Memory, Probe
+from xgr.backends.cpu_ref.kernels import KERNELS
+from xgr.ops.dtype import DType, dtype
+from xgr.registry.kernel import Kernel
+
+NUMPY_TYPES: dict[str, Any] = {
+    "float64": np.float64,
+    "float32": np.float32,
+    "float16": np.float16,
+    "bfloat16": ml_dtypes.bfloat16,
+    "int64": np.int64,
+    "int32": np.int32,
+    "uint32": np.uint32,
+}
+
+
+class _Graph:
+    def __init__(self, launch: Callable[[], None]) -> None:
+        self._launch = launch
+
+    def replay(self) -> None:
+        self._launch()
+
+
+class _Stream:
+    """The calling thread: a launch is done when it returns."""
+
+    def __enter__(self) -> _Stream:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        return
+
+    def synchronize(self) -> None:
+        return
+
+    def wait(self, event: Any) -> None:
+        return
+
+
+class _Event:
+    def __init__(self) -> None:
+        self._at = 0.0
+
+    def record(self, stream: Any) -> None:
+        self._at = time.perf_counter()
+
+    def synchronize(self) -> None:
+        return
+
+    def elapsed_ms(self, since: Any) -> float:
+        elapsed: float = self._at - since._at
+        return elapsed * 1e3
+
+
+class CpuBackend(Backend):
+    """NumPy over BLAS. Launches run where they are called; graphs are the calls themselves."""
+
+    name = "cpu_ref"
+
+    @classmethod
+    def probe(cls) -> Probe:
+        """Always available: NumPy is a dependency."""
+        return Probe(True, f"NumPy {np.__version__}, {os.cpu_count()} cores")
+
+    def kernels(self) -> Iterable[Kernel]:
+        """Up to two an op: the definition and a fast one."""
+        return KERNELS
+
+    @property
+    def cores(self) -> int:
+        """CPU cores of the machine."""
+        return os.cpu_count() or 1
+
+    def empty(self, shape: Sequence[int], dtype: DType) -> NDArray[Any]:
+        """np.empty."""
+        return np.empty(tuple(shape), NUMPY_TYPES[dtype.name])
+
+    def upload(self, host: Any, dtype: DType | None = None) -> NDArray[Any]:
+        """A contiguous copy."""
+        if dtype is not None:
+            return np.array(host, NUMPY_TYPES[dtype.name], order="C")
+        array = np.array(host, order="C")
+        if isinstance(host, list | tuple):
+            return array.astype(np.int32 if array.dtype.kind in "iu" else np.float32)
+        return array
+
+    def write(self, target: Any, host: Any) -> None:
+        """Element-wise copy; the shapes must be equal."""
+        source = np.asarray(host)
+        if source.shape != target.shape:
+            raise ValueError(f"cannot write shape {source.shape} into {target.shape}")
+        target[...] = source
+
+    def fetch(self, array: Any) -> NDArray[Any]:
+        """A copy."""
+        return np.array(array)
+
+    def dtype_of(self, array: Any) -> DType:
+        """Element type."""
+        return dtype(array.dtype.name)
+
+    def stream(self, core_group: int = 0) -> _Stream:
+        """The calling thread."""
+        return _Stream()
+
+    def event(self) -> _Event:
+        """A wall-clock event."""
+        return _Event()
+
+    def synchronize(self) -> None:
+        """Launches are done when they return."""
+
+    def capture(self, launch: Callable[[], None]) -> _Graph:
+        """The launches themselves; nothing runs now."""
+        return _Graph(launch)
+
+    def memory(self) -> Memory:
+        """Bytes of the process's resident set, and of the machine's available memory."""
+        page = os.sysconf("SC_PAGE_SIZE")
+        with open("/proc/self/statm", encoding="ascii") as statm:
+            used = int(statm.read().split()[1]) * page
+        return Memory(used, os.sysconf("SC_AVPHYS_PAGES") * page)

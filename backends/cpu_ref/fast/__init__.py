@@ -1,0 +1,1 @@
+"""Vectorised NumPy over BLAS, one file an op."""

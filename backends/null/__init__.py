@@ -1,0 +1,1 @@
+"""Shapes only: planning, scheduling and graph logic without hardware."""

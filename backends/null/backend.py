@@ -1,0 +1,161 @@
+"""The backend without a machine: every op checks its shapes and does nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
+from typing import Any, NoReturn
+
+from xgr.backends.base import Backend, Memory, Probe
+from xgr.backends.null.array import NullArray
+from xgr.errors import InputError, ValueReadError
+from xgr.ops import spec, specs
+from xgr.ops.dtype import DType, dtype, float32, int32
+from xgr.ops.spec import Problem
+from xgr.registry.kernel import Context, Kernel, Launcher
+
+
+class _Launch:
+    """Checks the arguments of a launch against the declaration and counts it."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._spec = spec(problem.op)
+        self._problem = problem
+        self.launches = 0
+
+    def __call__(self, **arguments: Any) -> None:
+        declared = self._spec
+        posed = declared.problem(arguments, self._problem.dtype)
+        if posed != self._problem:
+            raise InputError(f"bound for {self._problem}, launched with {posed}")
+        for arg in declared.args:
+            value = arguments.get(arg.name)
+            for array in value if arg.many and value else (value,):
+                if isinstance(array, NullArray):
+                    want = self._problem.dtype if arg.dtype == "model" else arg.dtype
+                    if array.dtype.name != want:
+                        raise InputError(
+                            f"{declared.name}: {arg.name} is {array.dtype}, need {want}"
+                        )
+        self.launches += 1
+
+
+def build(problem: Problem, context: Context) -> Launcher:
+    """The one kernel body of this backend."""
+    return _Launch(problem)
+
+
+class _Graph:
+    def __init__(self, launch: Callable[[], None]) -> None:
+        self._launch = launch
+
+    def replay(self) -> None:
+        self._launch()
+
+
+class _Order:
+    """Stream and event of a machine where nothing takes time."""
+
+    def __enter__(self) -> _Order:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        return
+
+    def synchronize(self) -> None:
+        return
+
+    def wait(self, event: Any) -> None:
+        return
+
+    def record(self, stream: Any) -> None:
+        return
+
+    def elapsed_ms(self, since: Any) -> float:
+        return 0.0
+
+
+class NullBackend(Backend):
+    """Shapes only."""
+
+    name = "null"
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    @classmethod
+    def probe(cls) -> Probe:
+        """Always available."""
+        return Probe(True, "shapes only, no arithmetic")
+
+    def kernels(self) -> Iterable[Kernel]:
+        """One kernel an op."""
+        return [Kernel(op, "null.shapes", build) for op in specs()]
+
+    def empty(self, shape: Sequence[int], dtype: DType) -> NullArray:
+        """An array without values; its size is counted as memory in use."""
+        self._bytes += prod(shape) * dtype.itemsize
+        return NullArray(shape, dtype)
+
+    def upload(self, host: Any, dtype: DType | None = None) -> NullArray:
+        """The shape of a host array or nested sequence."""
+        return self.empty(_shape(host), dtype or _dtype(host))
+
+    def write(self, target: Any, host: Any) -> None:
+        """Checks that the shapes agree."""
+        if _shape(host) != target.shape:
+            raise InputError(f"cannot write shape {_shape(host)} into {target!r}")
+
+    def fetch(self, array: Any) -> NoReturn:
+        """There is nothing to fetch.
+
+        Raises:
+            ValueReadError: always.
+        """
+        raise ValueReadError(f"{array!r} has no values to fetch")
+
+    def dtype_of(self, array: Any) -> DType:
+        """Element type."""
+        found: DType = array.dtype
+        return found
+
+    def stream(self, core_group: int = 0) -> _Order:
+        """A stream on which nothing happens."""
+        return _Order()
+
+    def event(self) -> _Order:
+        """An event that has happened."""
+        return _Order()
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""
+
+    def capture(self, launch: Callable[[], None]) -> _Graph:
+        """Launches are checked once now, and at every replay."""
+        launch()
+        return _Graph(launch)
+
+    def memory(self) -> Memory:
+        """Bytes that were asked for, freed ones included."""
+        return Memory(self._bytes, 0)
+
+
+def _shape(host: Any) -> tuple[int, ...]:
+    shape = getattr(host, "shape", None)
+    if shape is not None:
+        return tuple(shape)
+    if isinstance(host, int | float):
+        return ()
+    inner = {_shape(item) for item in host}
+    if len(inner) > 1:
+        raise InputError(f"ragged host sequence: rows of shapes {sorted(inner)}")
+    return (len(host), *(inner.pop() if inner else ()))
+
+
+def _dtype(host: Any) -> DType:
+    kind = getattr(host, "dtype", None)
+    if kind is not None:
+        return dtype(str(kind))
+    while isinstance(host, list | tuple) and host:
+        host = host[0]
+    return float32 if isinstance(host, float) else int32

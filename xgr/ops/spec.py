@@ -1,0 +1,238 @@
+"""The language in which an op is declared: arguments with named axes, costs, cases, compare rule.
+
+A declaration is written once and serves every backend: it yields the torch.library schema, the
+output shapes (fake tensors, the null backend), the `Problem` that selects a kernel, and the
+conformance cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from xgr.errors import InputError
+
+Role = Literal["in", "out", "inout"]
+Flag = str | int | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Arg:
+    """A tensor argument.
+
+    Attributes:
+        name: keyword under which it is passed.
+        axes: axis names separated by blanks, "R H d".
+        dtype: an element type, or "model" for the model's float type.
+        role: "in", "out" (written, never read) or "inout".
+        optional: may be None.
+        many: a sequence of tensors of this shape.
+        struct: "trie" or "filters" where the argument is that structure and not one tensor.
+    """
+
+    name: str
+    axes: str
+    dtype: str = "model"
+    role: Role = "in"
+    optional: bool = False
+    many: bool = False
+    struct: str = ""
+
+    @property
+    def axis_names(self) -> tuple[str, ...]:
+        """The axes as a tuple."""
+        return tuple(self.axes.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A host argument, fixed per captured graph."""
+
+    name: str
+    type: Literal["int", "float", "bool", "str"]
+    flag: bool = False
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What selects a kernel: op, dtype, the axis sizes and flags that matter. Hashable."""
+
+    op: str
+    dtype: str
+    axes: tuple[tuple[str, int], ...]
+    flags: tuple[tuple[str, Flag], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        op: str,
+        dtype: str = "float32",
+        flags: Mapping[str, Flag] | None = None,
+        /,
+        **axes: int,
+    ) -> Problem:
+        """`Problem.of("beam_sort", R=128, C=256, B=1)`."""
+        return cls(op, dtype, tuple(sorted(axes.items())), tuple(sorted((flags or {}).items())))
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Axis sizes by name."""
+        return dict(self.axes)
+
+    def flag(self, name: str, default: Flag = False) -> Flag:
+        """A flag's value."""
+        return dict(self.flags).get(name, default)
+
+    def __str__(self) -> str:
+        parts = [f"{k}={v}" for k, v in self.axes] + [self.dtype]
+        parts += [f"{k}={v}" for k, v in self.flags if v is not False]
+        return f"{self.op}[{','.join(parts)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One conformance case: sizes, dtype, flags and seed; its id can be pasted back."""
+
+    op: str
+    sizes: Mapping[str, int]
+    dtype: str = "float32"
+    flags: Mapping[str, Flag] = field(default_factory=dict)
+    seed: int = 0
+
+    @property
+    def id(self) -> str:
+        """Readable name, `beam_sort[B=2,C=17,float32,ties=True]`."""
+        parts = [f"{k}={v}" for k, v in self.sizes.items()] + [self.dtype]
+        parts += [f"{k}={v}" for k, v in self.flags.items()]
+        return f"{self.op}[{','.join(parts)}{f',seed={self.seed}' if self.seed else ''}]"
+
+
+Values = dict[str, Any]
+Compare = Callable[["Case", Values, Values, Values], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class OpSpec:
+    """An op, declared once.
+
+    Attributes:
+        name: op name.
+        doc: the contract in one to six lines.
+        args: tensor arguments in the order of the schema.
+        scalars: host arguments; those with `flag` become part of the `Problem`.
+        derived: sizes of axes that follow from others, as {"B1": lambda a: a["B"] + 1}.
+        tier: "searched" (full kernel records, tuned) or "plain" (one kernel a backend).
+        flops: floating point operations of a problem.
+        bytes: bytes that must move at least once.
+        cases: the conformance cases.
+        build: host inputs (NumPy) of a case, scalars included.
+        compare: (case, inputs, expected, got) -> complaints, empty when they agree.
+        version: raised when the contract changes; tuned tables of another version are refused.
+        deterministic: equal inputs give equal bits on one backend.
+        composed_of: ops that serve together where a backend has no kernel of its own.
+    """
+
+    name: str
+    doc: str
+    args: tuple[Arg, ...]
+    scalars: tuple[Scalar, ...]
+    flops: Callable[[Problem], int]
+    bytes: Callable[[Problem], int]
+    cases: Callable[[], Iterable[Case]]
+    build: Callable[[Case], Values]
+    compare: Compare
+    derived: Mapping[str, Callable[[Mapping[str, int]], int]] = field(default_factory=dict)
+    tier: Literal["searched", "plain"] = "searched"
+    version: int = 1
+    deterministic: bool = True
+    composed_of: tuple[str, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[Arg, ...]:
+        """Arguments that are read."""
+        return tuple(a for a in self.args if a.role != "out")
+
+    @property
+    def outputs(self) -> tuple[Arg, ...]:
+        """Arguments that are written, those changed in place included."""
+        return tuple(a for a in self.args if a.role != "in")
+
+    def schema(self) -> str:
+        """The declaration in torch.library's grammar, with mutation marks."""
+        parts, marks = [], iter("abcdefghijklmnop")
+        for arg in self.inputs:
+            kind = "Tensor" if arg.role == "in" else f"Tensor({next(marks)}!)"
+            kind = f"{kind}[]" if arg.many else kind
+            parts.append(f"{kind}{'?' if arg.optional else ''} {arg.name}")
+        parts.append("*")
+        parts += [f"{s.type} {s.name}" for s in self.scalars]
+        parts += [f"Tensor({next(marks)}!) {a.name}" for a in self.args if a.role == "out"]
+        return f"{self.name}({', '.join(parts)}) -> ()"
+
+    def shape(self, arg: Arg, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """Shape of an argument for given axis sizes."""
+        return tuple(
+            self.derived[a](sizes) if a in self.derived else sizes[a] for a in arg.axis_names
+        )
+
+    def sizes_of(self, values: Mapping[str, Any]) -> dict[str, int]:
+        """Axis sizes of a call's tensors.
+
+        Raises:
+            InputError: a tensor has another rank, or two tensors disagree on an axis.
+        """
+        sizes: dict[str, int] = {}
+        owner: dict[str, str] = {}
+        for arg, tensor in self._tensors(values):
+            names, shape = arg.axis_names, tuple(tensor.shape)
+            if len(shape) != len(names):
+                raise InputError(
+                    f"{self.name}: {arg.name} has shape {list(shape)}, need [{', '.join(names)}]"
+                )
+            for axis, size in zip(names, shape, strict=True):
+                if axis not in self.derived and sizes.setdefault(axis, size) != size:
+                    raise InputError(
+                        f"{self.name}: axis {axis} is {size} in {arg.name} "
+                        f"and {sizes[axis]} in {owner[axis]}"
+                    )
+                owner.setdefault(axis, arg.name)
+        for arg, tensor in self._tensors(values):
+            want = self.shape(arg, sizes)
+            if tuple(tensor.shape) != want:
+                raise InputError(
+                    f"{self.name}: {arg.name} has shape {list(tensor.shape)}, need {list(want)}"
+                )
+        return sizes
+
+    def problem(self, values: Mapping[str, Any], dtype: str) -> Problem:
+        """The `Problem` of a call."""
+        known = {a.name for a in self.args} | {s.name for s in self.scalars}
+        unknown = sorted(set(values) - known)
+        missing = [a.name for a in self.args if not a.optional and values.get(a.name) is None]
+        missing += [s.name for s in self.scalars if s.name not in values]
+        if unknown or missing:
+            raise InputError(
+                f"{self.name}: unknown arguments {unknown}, missing arguments {missing}; "
+                f"the op is {self.schema()}"
+            )
+        flags: dict[str, Flag] = {}
+        for scalar in self.scalars:
+            if scalar.choices and values[scalar.name] not in scalar.choices:
+                raise InputError(
+                    f"{self.name}: {scalar.name}={values[scalar.name]!r}, "
+                    f"allowed: {', '.join(scalar.choices)}"
+                )
+            if scalar.flag:
+                flags[scalar.name] = values[scalar.name]
+        flags |= {a.name: values.get(a.name) is not None for a in self.args if a.optional}
+        return Problem.of(self.name, dtype, flags, **self.sizes_of(values))
+
+    def _tensors(self, values: Mapping[str, Any]) -> Iterable[tuple[Arg, Any]]:
+        for arg in self.args:
+            value = values.get(arg.name)
+            if value is None or arg.struct:
+                continue
+            for tensor in value if arg.many else (value,):
+                yield arg, tensor

@@ -1,0 +1,65 @@
+"""Which backends there are: a literal list of the built-in ones, entry points for third parties."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any
+
+from xgr.errors import BackendMissing
+
+GROUP = "xgr.backends"
+
+# device name -> module:class; the module is imported when the device is asked for
+BUILT_IN = {
+    "cpu": "xgr.backends.cpu_ref.backend:CpuBackend",
+    "null": "xgr.backends.null.backend:NullBackend",
+}
+
+# devices that belong to backends of their own packages or later releases, for a clear error
+PLANNED = {"cuda": "NVIDIA GPUs", "npu": "Ascend NPUs"}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A backend that can be named: its device, where it is and who ships it."""
+
+    device: str
+    path: str
+    origin: str
+
+
+def found() -> Mapping[str, Found]:
+    """Every backend by device name; a third party never replaces a built-in one."""
+    devices = {d: Found(d, path, "built in") for d, path in BUILT_IN.items()}
+    for point in entry_points(group=GROUP):
+        if point.name not in devices:
+            origin = point.dist.name if point.dist is not None else "unknown package"
+            devices[point.name] = Found(point.name, point.value, origin)
+    return devices
+
+
+def load(device: str) -> Any:
+    """The backend class of a device.
+
+    Raises:
+        BackendMissing: nobody provides the device, or its module cannot be imported.
+    """
+    devices = found()
+    if device not in devices:
+        known = ", ".join(sorted(devices))
+        planned = f"; {PLANNED[device]} are not part of this release" if device in PLANNED else ""
+        raise BackendMissing(
+            f"no backend for device {device!r}; known: {known}{planned}. Other packages add "
+            f"backends through the entry point group {GROUP!r}"
+        )
+    module, _, name = devices[device].path.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise BackendMissing(
+            f"the backend of device {device!r} ({devices[device].origin}) cannot be loaded: "
+            f"{type(error).__name__}: {error}; `xgr doctor` says what is missing"
+        ) from error

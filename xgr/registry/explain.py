@@ -1,0 +1,71 @@
+"""Why a kernel was chosen, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xgr.registry.select import Choice
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A choice made readable; `str()` is for people, `to_json()` for machines.
+
+    Attributes:
+        choice: what `select` decided.
+        parts: the explanations of the ops that the registry composes.
+        refused_tables: tuned tables that were found and not used, with the reason.
+        has_table: some table covers the op and dtype.
+    """
+
+    choice: Choice
+    parts: Sequence[Explanation] = ()
+    refused_tables: Sequence[str] = ()
+    has_table: bool = False
+
+    def to_json(self) -> Mapping[str, Any]:
+        """The same content as plain types."""
+        choice = self.choice
+        return {
+            "problem": str(choice.problem),
+            "chosen": choice.kernel.name if choice.kernel else "composed",
+            "source": choice.source,
+            "config": dict(choice.config),
+            "candidates": [
+                {
+                    "kernel": c.kernel.name,
+                    "verdict": c.verdict,
+                    "priority": c.kernel.priority,
+                    "reasons": [str(r) for r in c.reasons],
+                }
+                for c in choice.candidates
+            ],
+            "parts": [p.to_json() for p in self.parts],
+            "tuned": self.has_table,
+            "refused_tables": list(self.refused_tables),
+        }
+
+    def __str__(self) -> str:
+        """One line a candidate."""
+        return "\n".join(self._lines(""))
+
+    def _lines(self, indent: str) -> list[str]:
+        choice = self.choice
+        name = choice.kernel.name if choice.kernel else f"composed of {', '.join(choice.parts)}"
+        lines = [f"{indent}{choice.problem}", f"{indent}  chosen: {name} (by {choice.source})"]
+        if choice.config:
+            lines.append(f"{indent}  config: {dict(choice.config)}")
+        for c in choice.candidates:
+            why = "; ".join(str(r) for r in c.reasons)
+            if c.verdict == "beaten":
+                why = f"priority {c.kernel.priority}"
+            if c.verdict != "chosen":
+                lines.append(f"{indent}  {c.verdict}: {c.kernel.name}{f': {why}' if why else ''}")
+        if not self.has_table and not self.parts:
+            lines.append(f"{indent}  no tuned table for this op: priority serves")
+        lines += [f"{indent}  table refused: {text}" for text in self.refused_tables]
+        for part in self.parts:
+            lines += part._lines(indent + "  ")
+        return lines
