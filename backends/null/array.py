@@ -49,7 +49,7 @@ class NullArray:
         )
 
     __array__ = __bool__ = __float__ = __int__ = __index__ = __iter__ = __len__ = _refuse
-    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse  # type: ignore[assignment]  # comparing reads values
+    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
     __add__ = __sub__ = __mul__ = __truediv__ = __matmul__ = _refuse
     __hash__ = None  # type: ignore[assignment]  # equality reads values
 
