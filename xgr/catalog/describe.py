@@ -1,0 +1,48 @@
+"""What `xgr catalog inspect` says of a catalogue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xgr.catalog.catalogue import Catalogue
+
+
+def describe(catalogue: Catalogue) -> dict[str, Any]:
+    """Sizes of a catalogue as plain JSON values.
+
+    `children` of level l counts, over the prefixes that end above it (the root at level 0), how
+    many codes may follow; `shared_sids` counts SIDs by their number of items.
+    """
+    levels = []
+    parents = np.asarray([0, len(catalogue.levels[0])])
+    for size, level in zip(catalogue.level_sizes, catalogue.levels, strict=True):
+        children = np.diff(parents)
+        levels.append(
+            {
+                "codes": size,
+                "codes_used": int(np.count_nonzero(np.bincount(level.code))),
+                "nodes": len(level),
+                "children": {
+                    "min": int(children.min()),
+                    "mean": round(float(children.mean()), 3),
+                    "max": int(children.max()),
+                },
+            }
+        )
+        if level.first_child is not None:
+            parents = level.first_child
+    items, sids = np.unique(np.diff(catalogue.item_start), return_counts=True)
+    return {
+        "version": catalogue.version,
+        "items": catalogue.num_items,
+        "sids": catalogue.num_sids,
+        "depth": catalogue.depth,
+        "label_kind": catalogue.label_kind,
+        "titles": catalogue.has_titles,
+        "levels": levels,
+        "shared_sids": {str(n): int(count) for n, count in zip(items, sids, strict=True)},
+        "bytes": catalogue.nbytes,
+        "bytes_per_item": round(catalogue.nbytes / catalogue.num_items, 2),
+    }

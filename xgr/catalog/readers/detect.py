@@ -1,0 +1,77 @@
+"""Which format a file has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from xgr.catalog.readers.json_maps import decode
+from xgr.errors import CatalogueError
+
+FORMATS = ("index-json", "info-txt", "id2sid", "sid2pid", "jsonl", "parquet", "npy", "saved")
+
+_BY_SUFFIX = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".npy": "npy",
+    ".txt": "info-txt",
+    ".tsv": "info-txt",
+}
+_CONVERT = (
+    "is a pickled file, which can run code when it is read; convert it where it was made, with "
+    "numpy.save('items.npy', numpy.asarray(sids, dtype='int32'))"
+)
+_PICKLED = (".pkl", ".pickle", ".pt", ".pth", ".bin")
+
+
+def detect(path: Path) -> str:
+    """Format of a file: by its name, and for .json by its first entry.
+
+    Raises:
+        CatalogueError: unknown, pickled or ambiguous; the message names the choices.
+    """
+    if path.is_dir():
+        return "saved"
+    suffix = path.suffix.lower()
+    if suffix in _PICKLED:
+        raise CatalogueError(f"{path} {_CONVERT}")
+    if suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[suffix]
+    if suffix == ".json":
+        return _json_format(path)
+    raise CatalogueError(
+        f"{path}: the format of a {suffix or 'nameless'} file is unknown; pass format= (--format) "
+        f"with one of {', '.join(FORMATS)}"
+    )
+
+
+def _json_format(path: Path) -> str:
+    name = path.name.lower()
+    if name == "id2sid.json":
+        return "id2sid"
+    if name.endswith(".index.json"):
+        return "index-json"
+    if name.startswith(("sid2pid", "sid2iid")):
+        return "sid2pid"
+    entries = decode(path)
+    key, value = next(iter(entries.items()))
+    chosen = _of_entry(key, value)
+    if chosen is None:
+        raise CatalogueError(
+            f"{path}: its first entry, {key!r}: {str(value)[:60]}, fits more than one format; pass "
+            'format= (--format): "index-json" if the key is an item and the value its codes, '
+            '"sid2pid" if the key is a packed SID and the value its items'
+        )
+    return chosen
+
+
+def _of_entry(key: str, value: Any) -> str | None:
+    if isinstance(value, list) and value and isinstance(value[0], str) and value[0][:1] == "<":
+        return "index-json"
+    if key.isdecimal() and (
+        isinstance(value, int) or (isinstance(value, list) and value and isinstance(value[0], dict))
+    ):
+        return "sid2pid"
+    return None
