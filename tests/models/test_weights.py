@@ -141,12 +141,12 @@ def test_a_truncated_file_is_named(tmp_path: Path, keep: int) -> None:
 def test_a_large_file_pointer_is_recognised(tmp_path: Path) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
     (tmp_path / "model.safetensors").write_text(pointer)
-    with pytest.raises(ModelError, match="Git LFS pointer.*git lfs pull"):
+    with pytest.raises(ModelError, match=r"Git LFS pointer.*git lfs pull"):
         Weights.open(tmp_path)
 
 
 def test_an_index_that_lies_is_refused(tmp_path: Path) -> None:
-    shards = {"one.safetensors": {"a": A}, "two.safetensors": {"b": B}}
+    shards: dict[str, Any] = {"one.safetensors": {"a": A}, "two.safetensors": {"b": B}}
     swapped = {"a": "two.safetensors", "b": "two.safetensors"}
     with pytest.raises(ModelError, match=r"not in their shard: a$"):
         Weights.open(sharded(tmp_path, shards, swapped))

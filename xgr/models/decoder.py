@@ -1,0 +1,453 @@
+"""The decoder of Qwen3, Qwen2 and Llama, written over the runtime's ops only.
+
+One forward is the same walk for prompt tokens and for beams; only the rope/KV write and the
+attention differ. All memory is the backend's; nothing here reads a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from xgr.models.config import DecoderConfig
+from xgr.models.rope import inverse_frequencies
+from xgr.models.weights import Weights
+from xgr.ops.array import Array
+from xgr.ops.dtype import DType, dtype, float32, int32
+from xgr.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Weights of one layer; q, k, v and gate, up are fused along their output axis.
+
+    Shapes, with Q = (H + 2 G) d: qkv [Q, h], qkv_bias [Q], output [h, H d], gate_up [2 I, h],
+    down [h, I], norms [h], q_norm and k_norm [d]. Absent parts are None.
+    """
+
+    input_norm: Array
+    qkv: Array
+    qkv_bias: Array | None
+    q_norm: Array | None
+    k_norm: Array | None
+    output: Array
+    output_bias: Array | None
+    mlp_norm: Array
+    gate_up: Array
+    gate_up_bias: Array | None
+    down: Array
+    down_bias: Array | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """A loaded decoder.
+
+    Attributes:
+        config: its shape.
+        dtype: float type of weights and activations.
+        embedding: [V, h].
+        layers: one `Layer` a layer.
+        norm: final norm [h].
+        head: [V, h]; the embedding itself when tied.
+        cos, sin: float32 [P, d / 2], rotary tables of every position.
+    """
+
+    config: DecoderConfig
+    dtype: DType
+    embedding: Array
+    layers: tuple[Layer, ...]
+    norm: Array
+    head: Array
+    cos: Array
+    sin: Array
+
+    @classmethod
+    def load(
+        cls,
+        rt: Runtime,
+        model_dir: str | Path,
+        dtype_name: str | None = None,
+        positions: int | None = None,
+    ) -> Decoder:
+        """Read config and weights of a Hugging Face folder.
+
+        Args:
+            rt: where the weights go.
+            model_dir: folder with config.json and safetensors.
+            dtype_name: "float32", "bfloat16" or "float16"; the checkpoint's own when None.
+            positions: length of the rotary tables; the model's limit when None.
+
+        Raises:
+            ModelError: unknown architecture or setting, missing, misshapen or unused weights.
+        """
+        config = DecoderConfig.load(model_dir)
+        weights = Weights.open(model_dir)
+        loader = _Loader(rt, weights, config, dtype(dtype_name or config.dtype))
+        weights.require(loader.names())
+        cos, sin = _rope(rt, config, positions or config.max_positions)
+        h, vocab = config.hidden_size, config.vocab_size
+        embedding = loader.tensor("model.embed_tokens.weight", (vocab, h))
+        head = embedding if config.tied_embeddings else loader.tensor("lm_head.weight", (vocab, h))
+        layers = tuple(loader.layer(i) for i in range(config.num_layers))
+        norm = loader.tensor("model.norm.weight", (h,))
+        weights.finish(tied_embeddings=config.tied_embeddings)
+        return cls(config, loader.dtype, embedding, layers, norm, head, cos, sin)
+
+
+def _rope(rt: Runtime, config: DecoderConfig, positions: int) -> tuple[Array, Array]:
+    frequencies, scaling = inverse_frequencies(config.rope, config.head_dim, config.max_positions)
+    cos = rt.empty((positions, len(frequencies)), float32)
+    sin = rt.empty((positions, len(frequencies)), float32)
+    inv_freq = rt.upload(list(frequencies), float32)
+    rt.rope_table(inv_freq=inv_freq, scaling=scaling, cos=cos, sin=sin)
+    return cos, sin
+
+
+class _Loader:
+    """Names and shapes of the checkpoint's tensors, and their fusion."""
+
+    def __init__(self, rt: Runtime, weights: Weights, config: DecoderConfig, kind: DType) -> None:
+        self._rt, self._weights, self._config, self.dtype = rt, weights, config, kind
+
+    def names(self) -> list[str]:
+        """Every tensor that the config says must be there."""
+        c = self._config
+        names = ["model.embed_tokens.weight", "model.norm.weight"]
+        names += [] if c.tied_embeddings else ["lm_head.weight"]
+        parts = ["input_layernorm.weight", "post_attention_layernorm.weight"]
+        parts += [f"self_attn.{p}_proj.weight" for p in "qkvo"]
+        parts += [f"mlp.{p}_proj.weight" for p in ("gate", "up", "down")]
+        parts += [f"self_attn.{p}_proj.bias" for p in "qkv" if c.qkv_bias]
+        parts += ["self_attn.o_proj.bias"] if c.output_bias else []
+        parts += [f"mlp.{p}_proj.bias" for p in ("gate", "up", "down") if c.mlp_bias]
+        parts += [f"self_attn.{p}_norm.weight" for p in "qk" if c.qk_norm]
+        return names + [f"model.layers.{i}.{p}" for i in range(c.num_layers) for p in parts]
+
+    def tensor(self, name: str, shape: tuple[int, ...]) -> Array:
+        """One tensor as it is."""
+        return self._rt.upload(self._weights.take(name, shape), self.dtype)
+
+    def layer(self, index: int) -> Layer:
+        """One layer, fused."""
+        c, at = self._config, f"model.layers.{index}."
+        h, inner, d = c.hidden_size, c.intermediate_size, c.head_dim
+        heads = (c.num_heads * d, c.num_kv_heads * d, c.num_kv_heads * d)
+        attn, mlp = at + "self_attn.", at + "mlp."
+        qkv = list(zip((f"{attn}{p}_proj" for p in "qkv"), heads, strict=True))
+        gate_up = [(f"{mlp}gate_proj", inner), (f"{mlp}up_proj", inner)]
+        return Layer(
+            input_norm=self.tensor(f"{at}input_layernorm.weight", (h,)),
+            qkv=self._fused(qkv, h),
+            qkv_bias=self._fused_bias(qkv) if c.qkv_bias else None,
+            q_norm=self.tensor(f"{attn}q_norm.weight", (d,)) if c.qk_norm else None,
+            k_norm=self.tensor(f"{attn}k_norm.weight", (d,)) if c.qk_norm else None,
+            output=self.tensor(f"{attn}o_proj.weight", (h, heads[0])),
+            output_bias=self.tensor(f"{attn}o_proj.bias", (h,)) if c.output_bias else None,
+            mlp_norm=self.tensor(f"{at}post_attention_layernorm.weight", (h,)),
+            gate_up=self._fused(gate_up, h),
+            gate_up_bias=self._fused_bias(gate_up) if c.mlp_bias else None,
+            down=self.tensor(f"{mlp}down_proj.weight", (h, inner)),
+            down_bias=self.tensor(f"{mlp}down_proj.bias", (h,)) if c.mlp_bias else None,
+        )
+
+    def _fused(self, parts: Sequence[tuple[str, int]], columns: int) -> Array:
+        whole = self._rt.empty((sum(rows for _, rows in parts), columns), self.dtype)
+        at = 0
+        for name, rows in parts:
+            host = self._weights.take(f"{name}.weight", (rows, columns))
+            self._rt.write(whole[at : at + rows], host)
+            at += rows
+        return whole
+
+    def _fused_bias(self, parts: Sequence[tuple[str, int]]) -> Array:
+        whole = self._rt.empty((sum(rows for _, rows in parts),), self.dtype)
+        at = 0
+        for name, rows in parts:
+            self._rt.write(whole[at : at + rows], self._weights.take(f"{name}.bias", (rows,)))
+            at += rows
+        return whole
+
+
+class Activations:
+    """Buffers and bound ops of a forward over a fixed number of rows.
+
+    Attributes:
+        hidden: [N, h], the residual stream; the caller embeds into it.
+        normed: [N, h], output of each norm; the final hidden states after `finish`.
+        qkv: [N, (H + 2 G) d].
+        q, attended: [N, H, d].
+    """
+
+    def __init__(self, rt: Runtime, decoder: Decoder, rows: int) -> None:
+        c, kind = decoder.config, decoder.dtype
+        self._decoder = decoder
+        width = (c.num_heads + 2 * c.num_kv_heads) * c.head_dim
+        self.rows = rows
+        self.hidden = rt.empty((rows, c.hidden_size), kind)
+        self.normed = rt.empty((rows, c.hidden_size), kind)
+        self.qkv = rt.empty((rows, width), kind)
+        self.q = rt.empty((rows, c.num_heads, c.head_dim), kind)
+        self.attended = rt.empty((rows, c.num_heads, c.head_dim), kind)
+        self._delta = rt.empty((rows, c.hidden_size), kind)
+        self._gate_up = rt.empty((rows, 2 * c.intermediate_size), kind)
+        self._gated = rt.empty((rows, c.intermediate_size), kind)
+        layer = decoder.layers[0]
+        bind = Binder(rt)
+        norm = {"weight": layer.input_norm, "eps": c.rms_norm_eps, "out": self.normed}
+        self._norm = bind("rms_norm", x=self.hidden, **norm)
+        self._add_norm = bind("rms_norm", x=self._delta, residual=self.hidden, **norm)
+        self._qkv = bind(
+            "linear", x=self.normed, weight=layer.qkv, bias=layer.qkv_bias, out=self.qkv
+        )
+        self._output = bind(
+            "linear",
+            x=self._flat(),
+            weight=layer.output,
+            bias=layer.output_bias,
+            out=self._delta,
+        )
+        self._up = bind(
+            "linear",
+            x=self.normed,
+            weight=layer.gate_up,
+            bias=layer.gate_up_bias,
+            out=self._gate_up,
+        )
+        self._swiglu = bind("swiglu", gate_up=self._gate_up, out=self._gated)
+        self._down = bind(
+            "linear", x=self._gated, weight=layer.down, bias=layer.down_bias, out=self._delta
+        )
+
+    def project(self, index: int) -> None:
+        """Hidden states -> qkv of layer `index`, the layer before's MLP output added first."""
+        layer, eps = self._decoder.layers[index], self._decoder.config.rms_norm_eps
+        if index == 0:
+            self._norm(x=self.hidden, weight=layer.input_norm, eps=eps, out=self.normed)
+        else:
+            self._residual_norm(layer.input_norm)
+        self._qkv(x=self.normed, weight=layer.qkv, bias=layer.qkv_bias, out=self.qkv)
+
+    def transform(self, index: int) -> None:
+        """Attention output -> output projection and MLP of layer `index`."""
+        layer = self._decoder.layers[index]
+        self._output(x=self._flat(), weight=layer.output, bias=layer.output_bias, out=self._delta)
+        self._residual_norm(layer.mlp_norm)
+        self._up(x=self.normed, weight=layer.gate_up, bias=layer.gate_up_bias, out=self._gate_up)
+        self._swiglu(gate_up=self._gate_up, out=self._gated)
+        self._down(x=self._gated, weight=layer.down, bias=layer.down_bias, out=self._delta)
+
+    def finish(self) -> Array:
+        """The final hidden states [N, h]."""
+        self._residual_norm(self._decoder.norm)
+        return self.normed
+
+    def _residual_norm(self, weight: Array) -> None:
+        eps = self._decoder.config.rms_norm_eps
+        self._add_norm(x=self._delta, residual=self.hidden, weight=weight, eps=eps, out=self.normed)
+
+    def _flat(self) -> Array:
+        c = self._decoder.config
+        flat: Array = self.attended.reshape((self.rows, c.num_heads * c.head_dim))
+        return flat
+
+
+class Binder:
+    """Binds an op to the problem that its arguments pose."""
+
+    def __init__(self, rt: Runtime) -> None:
+        self._rt = rt
+
+    def __call__(self, op: str, **arguments: Any) -> Callable[..., None]:
+        """The bound op; outputs may be left out of `arguments` only if they fix no axis."""
+        return self._rt.bind(op, self._rt.problem(op, **arguments))
+
+
+class Prefill:
+    """Prompt tokens of a batch -> K/V in the arena and the last hidden state of each prompt.
+
+    Inputs are written by the caller before `launch`: `ids` [N] token ids packed by request,
+    `q_start` [B + 1] rows of each request, `last` [B] row of each request's last token,
+    `prompt_start` and `prompt_len` [B] of the arena. Rows from q_start[B] on are padding.
+    In the last layer only the last token of each prompt goes on: nothing else is read.
+    """
+
+    def __init__(
+        self, rt: Runtime, decoder: Decoder, tokens: int, requests: int, keys: Array, values: Array
+    ) -> None:
+        c = decoder.config
+        self._decoder, self._keys, self._values = decoder, keys, values
+        self.ids = rt.empty((tokens,), int32)
+        self.q_start = rt.empty((requests + 1,), int32)
+        self.last = rt.empty((requests,), int32)
+        self.prompt_start = rt.empty((requests,), int32)
+        self.prompt_len = rt.empty((requests,), int32)
+        self._one_each = rt.upload(list(range(requests + 1)), int32)
+        self._all = Activations(rt, decoder, tokens)
+        self._lasts = Activations(rt, decoder, requests)
+        self._scale = c.head_dim**-0.5
+        bind, every, lasts = Binder(rt), self._all, self._lasts
+        self._q_flat = every.q.reshape((tokens, c.num_heads * c.head_dim))
+        self._q_lasts = lasts.q.reshape((requests, c.num_heads * c.head_dim))
+        self._embed = bind("embed", ids=self.ids, table=decoder.embedding, out=every.hidden)
+        self._pick_q = bind("embed", ids=self.last, table=self._q_flat, out=self._q_lasts)
+        self._pick_hidden = bind("embed", ids=self.last, table=every.hidden, out=lasts.hidden)
+        self._rope = bind("rope_prefill", **self._rope_arguments(0))
+        self._attend = bind("prefill_attention", **self._attention(0, every, self.q_start))
+        self._attend_last = bind("prefill_attention", **self._attention(0, lasts, self._one_each))
+
+    def launch(self) -> Array:
+        """Run it; returns [B, h], the final hidden state of each prompt's last token."""
+        every, lasts, layers = self._all, self._lasts, len(self._decoder.layers)
+        self._embed(ids=self.ids, table=self._decoder.embedding, out=every.hidden)
+        for index in range(layers):
+            every.project(index)
+            self._rope(**self._rope_arguments(index))
+            if index < layers - 1:
+                self._attend(**self._attention(index, every, self.q_start))
+                every.transform(index)
+        self._pick_q(ids=self.last, table=self._q_flat, out=self._q_lasts)
+        self._pick_hidden(ids=self.last, table=every.hidden, out=lasts.hidden)
+        self._attend_last(**self._attention(layers - 1, lasts, self._one_each))
+        lasts.transform(layers - 1)
+        return lasts.finish()
+
+    def _rope_arguments(self, index: int) -> dict[str, Any]:
+        d, layer = self._decoder, self._decoder.layers[index]
+        return {
+            "qkv": self._all.qkv,
+            "cos": d.cos,
+            "sin": d.sin,
+            "q_norm": layer.q_norm,
+            "k_norm": layer.k_norm,
+            "q_start": self.q_start,
+            "prompt_start": self.prompt_start,
+            "prompt_len": self.prompt_len,
+            "k": self._keys[index],
+            "v": self._values[index],
+            "eps": d.config.rms_norm_eps,
+            "out": self._all.q,
+        }
+
+    def _attention(self, index: int, rows: Activations, q_start: Array) -> dict[str, Any]:
+        return {
+            "q": rows.q,
+            "k": self._keys[index],
+            "v": self._values[index],
+            "q_start": q_start,
+            "prompt_start": self.prompt_start,
+            "prompt_len": self.prompt_len,
+            "causal": True,
+            "max_distance": 0,
+            "scale": self._scale,
+            "out": rows.attended,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The row layout and the K/V that a decode forward reads.
+
+    Attributes:
+        row_start: int32 [B + 1].
+        prompt_start, prompt_len: int32 [B], tokens of the arena.
+        keys, values: [L, T, G, d], the shared prompt.
+        own_keys, own_values: [L, R, S, G, d], the beams' own tokens.
+    """
+
+    row_start: Array
+    prompt_start: Array
+    prompt_len: Array
+    keys: Array
+    values: Array
+    own_keys: Array
+    own_values: Array
+
+
+class Forward:
+    """One token of every beam -> its hidden state; K/V of the token goes to slot `step`."""
+
+    def __init__(self, rt: Runtime, decoder: Decoder, rows: Rows, ancestors: Array | None) -> None:
+        c = decoder.config
+        total, slots = rows.own_keys.shape[1], rows.own_keys.shape[2]
+        self._decoder, self._rows = decoder, rows
+        self.activations = Activations(rt, decoder, total)
+        self._lse = rt.empty((total, c.num_heads), float32)
+        self._scale = c.head_dim**-0.5
+        self._binder = Binder(rt)
+        self._embeds: dict[tuple[int, ...], Callable[..., None]] = {}
+        live = rt.empty((rows.prompt_len.shape[0],), int32)
+        self._rope = self._binder("rope_kv", **self._rope_arguments(0, 0, live))
+        problem = rt.problem("staged_attention", **self._attention(0, slots, live, ancestors))
+        self._attend = rt.bind("staged_attention", problem)
+        self.plan = self._attend.plan
+
+    def launch(
+        self, codes: Array, tokens: Array, live: Array, step: int, ancestors: Array | None
+    ) -> Array:
+        """Run it.
+
+        Args:
+            codes: int32 [R], index into `tokens`.
+            tokens: int32 [K], token id of each code of the level.
+            live: int32 [B], valid rows of each request.
+            step: valid slots before this forward.
+            ancestors: int32 [R, S], None when K/V is reordered in place.
+
+        Returns:
+            [R, h], final hidden states.
+        """
+        acts, table = self.activations, self._decoder.embedding
+        embed = self._embeds.get(tokens.shape)
+        if embed is None:
+            embed = self._embeds[tokens.shape] = self._binder(
+                "embed", ids=codes, table=table, map=tokens, out=acts.hidden
+            )
+        embed(ids=codes, table=table, map=tokens, out=acts.hidden)
+        for index in range(len(self._decoder.layers)):
+            acts.project(index)
+            self._rope(**self._rope_arguments(index, step, live))
+            self._attend(**self._attention(index, step + 1, live, ancestors))
+            acts.transform(index)
+        return acts.finish()
+
+    def _rope_arguments(self, index: int, step: int, live: Array) -> dict[str, Any]:
+        d, layer, rows = self._decoder, self._decoder.layers[index], self._rows
+        return {
+            "qkv": self.activations.qkv,
+            "cos": d.cos,
+            "sin": d.sin,
+            "q_norm": layer.q_norm,
+            "k_norm": layer.k_norm,
+            "prompt_len": rows.prompt_len,
+            "row_start": rows.row_start,
+            "live": live,
+            "k": rows.own_keys[index],
+            "v": rows.own_values[index],
+            "step": step,
+            "eps": d.config.rms_norm_eps,
+            "out": self.activations.q,
+        }
+
+    def _attention(
+        self, index: int, step: int, live: Array, ancestors: Array | None
+    ) -> dict[str, Any]:
+        rows = self._rows
+        return {
+            "q": self.activations.q,
+            "k": rows.keys[index],
+            "v": rows.values[index],
+            "k_unshared": rows.own_keys[index],
+            "v_unshared": rows.own_values[index],
+            "prompt_start": rows.prompt_start,
+            "prompt_len": rows.prompt_len,
+            "row_start": rows.row_start,
+            "live": live,
+            "ancestors": ancestors,
+            "step": step,
+            "scale": self._scale,
+            "out": self.activations.attended,
+            "lse": self._lse,
+        }
