@@ -22,7 +22,8 @@ SPEC = OpSpec(
         "Candidates of request b: (parent row r, code c) with score = fl32(cumulative[r] + "
         "scores[r, c]), r live, score not -inf; finite scores below -1e30 count as -1e30. "
         'Rank order: score descending, parent ascending, code ascending. order="rank" emits '
-        'by rank; order="path" emits the same survivors by (parent, code) ascending. parent '
+        'by rank; order="path" emits the same survivors by (parent, code) ascending. No more '
+        "survive than out_width[b], the request has output rows, or there are. parent "
         "is a row of the input; dead output rows get (row_start[b], 0, -inf), rows of "
         "nobody (0, 0, -inf). live_out[b] = survivors; a NaN or +inf score empties its own "
         "request."

@@ -5,6 +5,9 @@ from __future__ import annotations
 from xgr.ops.dtype import dtype
 from xgr.ops.spec import Arg, OpSpec, Problem, Scalar
 
+# bit of status[b]: a score of the request was NaN or +inf
+NAN_LOGIT = 1
+
 
 def flops(problem: Problem) -> int:
     """Floating point operations."""
@@ -24,7 +27,8 @@ SPEC = OpSpec(
         "score(r, c) = fl32(cumulative[r] + fl32(fl32(logit) - lse)) over the legal "
         "children of node[r] (all K codes when trie is None), clamped to >= -1e30. lse by "
         '`normalize`: "vocab" = the lse argument; "level" = over the K logits; "children" = '
-        'over all children of node[r], before filters; "none" = 0. Selection and order as '
+        'over all children of node[r], before filters; "none" = 0; where every logit is -inf '
+        "the lse is 0, so that such a row's codes count as -1e30. Selection and order as "
         "beam_sort. Outputs: parent (input row), code, node_out (child node; 0 without "
         "trie), cumulative_out, live_out; dead rows get (row_start[b], 0, -1, -inf). A NaN "
         "or +inf score among a request's legal candidates empties it and sets bit 1 of "
