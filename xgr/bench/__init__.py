@@ -1,0 +1,1 @@
+"""Measuring: what benchmarks write and how."""
