@@ -5,6 +5,9 @@ from __future__ import annotations
 from xgr.ops.dtype import dtype
 from xgr.ops.spec import Arg, OpSpec, Problem, Scalar
 
+# Bit of status[b]: the request's parents are unsorted or out of range.
+BAD_PARENT = 2
+
 
 def flops(problem: Problem) -> int:
     """A copy computes nothing."""

@@ -1,0 +1,27 @@
+"""The definitions of RMS norm and of the rotary embedding of one head."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+@np.errstate(invalid="ignore")  # a NaN is the caller's, and flows
+def normalised(x: Array, weight: Array, eps: float) -> Array:
+    """RMS norm of x over its last axis, float64."""
+    x64 = x.astype(np.float64)
+    mean_square = np.mean(x64**2, axis=-1, keepdims=True)
+    result: Array = x64 / np.sqrt(mean_square + eps) * weight.astype(np.float64)
+    return result
+
+
+@np.errstate(invalid="ignore")
+def rotated(x: Array, norm: Array | None, eps: float, cos: Array, sin: Array) -> Array:
+    """Head x [d], normalised when `norm` is given, rotated: pair f is (x[f], x[f + d/2])."""
+    x64 = x.astype(np.float64) if norm is None else normalised(x, norm, eps)
+    first, second = np.split(x64, 2)  # [F] each
+    return np.concatenate([first * cos - second * sin, second * cos + first * sin])

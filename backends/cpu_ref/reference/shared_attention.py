@@ -1,0 +1,40 @@
+"""Definition of shared_attention."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from xgr.backends.cpu_ref.reference.softmax import Array, attend
+from xgr.ops.spec import Problem
+from xgr.registry.kernel import Context, Launcher
+
+
+def build(problem: Problem, context: Context) -> Launcher:
+    """Nothing to prepare."""
+    return shared_attention
+
+
+def shared_attention(
+    *,
+    q: Array,
+    k: Array,
+    v: Array,
+    prompt_start: Array,
+    prompt_len: Array,
+    row_start: Array,
+    live: Array,
+    scale: float,
+    out: Array,
+    lse: Array,
+) -> None:
+    """Every live row sees all of its request's prompt."""
+    heads, groups = q.shape[1], k.shape[1]
+    q64, k64, v64 = (x.astype(np.float64) for x in (q, k, v))
+    out[...], lse[...] = 0, -np.inf
+    for b in range(live.size):
+        prompt = slice(prompt_start[b], prompt_start[b] + prompt_len[b])
+        for r in range(row_start[b], row_start[b] + live[b]):
+            for h in range(heads):
+                g = h // (heads // groups)
+                scores = scale * (k64[prompt, g] @ q64[r, h])  # [L]
+                out[r, h], lse[r, h] = attend(scores, v64[prompt, g])

@@ -1,0 +1,48 @@
+"""Definition of staged_attention: no stages, one plain softmax."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from xgr.backends.cpu_ref.reference.softmax import Array, attend
+from xgr.ops.spec import Problem
+from xgr.registry.kernel import Context, Launcher
+
+
+def build(problem: Problem, context: Context) -> Launcher:
+    """Nothing to prepare."""
+    return staged_attention
+
+
+def staged_attention(
+    *,
+    q: Array,
+    k: Array,
+    v: Array,
+    k_unshared: Array,
+    v_unshared: Array,
+    prompt_start: Array,
+    prompt_len: Array,
+    row_start: Array,
+    live: Array,
+    step: int,
+    scale: float,
+    out: Array,
+    lse: Array,
+    ancestors: Array | None = None,
+) -> None:
+    """Every live row sees its request's prompt and then its own tokens."""
+    heads, groups = q.shape[1], k.shape[1]
+    q64, k64, v64 = (x.astype(np.float64) for x in (q, k, v))
+    k_own, v_own = (x.astype(np.float64) for x in (k_unshared, v_unshared))
+    slots = np.arange(step)
+    out[...], lse[...] = 0, -np.inf
+    for b in range(live.size):
+        prompt = slice(prompt_start[b], prompt_start[b] + prompt_len[b])
+        for r in range(row_start[b], row_start[b] + live[b]):
+            holders = np.full(step, r) if ancestors is None else ancestors[r, :step]
+            for h in range(heads):
+                g = h // (heads // groups)
+                keys = np.concatenate([k64[prompt, g], k_own[holders, slots, g]])  # [L + step, d]
+                values = np.concatenate([v64[prompt, g], v_own[holders, slots, g]])
+                out[r, h], lse[r, h] = attend(scale * (keys @ q64[r, h]), values)

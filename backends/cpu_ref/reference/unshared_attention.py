@@ -1,0 +1,44 @@
+"""Definition of unshared_attention."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from xgr.backends.cpu_ref.reference.softmax import Array, attend
+from xgr.ops.spec import Problem
+from xgr.registry.kernel import Context, Launcher
+
+
+def build(problem: Problem, context: Context) -> Launcher:
+    """Nothing to prepare."""
+    return unshared_attention
+
+
+def unshared_attention(
+    *,
+    q: Array,
+    k: Array,
+    v: Array,
+    row_start: Array,
+    live: Array,
+    step: int,
+    scale: float,
+    out: Array,
+    lse: Array,
+    ancestors: Array | None = None,
+    bias: Array | None = None,
+) -> None:
+    """Every live row sees its own tokens: slot j of the row that holds its token j."""
+    heads, groups = q.shape[1], k.shape[2]
+    q64, k64, v64 = (x.astype(np.float64) for x in (q, k, v))
+    slots = np.arange(step)
+    out[...], lse[...] = 0, -np.inf
+    for b in range(live.size):
+        for r in range(row_start[b], row_start[b] + live[b]):
+            holders = np.full(step, r) if ancestors is None else ancestors[r, :step]
+            for h in range(heads):
+                g = h // (heads // groups)
+                scores = scale * (k64[holders, slots, g] @ q64[r, h])  # [step]
+                if bias is not None:
+                    scores = scores + bias[h, :step]
+                out[r, h], lse[r, h] = attend(scores, v64[holders, slots, g])

@@ -1,0 +1,33 @@
+"""Which rows of a batch are live: the layout of DESIGN in two host lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def live_rows(row_start: Array, live: Array) -> list[slice]:
+    """The live rows of each request, in order."""
+    starts = row_start.tolist()
+    return [slice(lo, lo + n) for lo, n in zip(starts, live.tolist(), strict=False)]
+
+
+def dead_rows(row_start: Array, live: Array, rows: int) -> list[slice]:
+    """The rows of 0 .. rows - 1 that are not live: beside each request's, and of nobody."""
+    starts = row_start.tolist()
+    ends = [lo + n for lo, n in zip(starts, live.tolist(), strict=False)]
+    return [
+        slice(lo, hi) for lo, hi in zip([0, *ends], [*starts[:-1], rows], strict=True) if lo < hi
+    ]
+
+
+def live_mask(row_start: Array, live: Array, rows: int) -> NDArray[np.bool_]:
+    """Whether each row of 0 .. rows - 1 is live."""
+    mask = np.zeros(rows, np.bool_)
+    for part in live_rows(row_start, live):
+        mask[part] = True
+    return mask
