@@ -90,6 +90,10 @@ class Backend(ABC):
     name: ClassVar[str]
     # prompts start in the KV arena at multiples of this many tokens
     arena_granule: ClassVar[int] = 1
+    # buckets: a batch's packed tokens, beam rows and requests are rounded up to multiples of these
+    token_granule: ClassVar[int] = 32
+    row_granule: ClassVar[int] = 8
+    request_granule: ClassVar[int] = 1
     # how beams keep their K/V: "ancestors" or "reorder", whichever measured faster
     kv_mode: ClassVar[str] = "ancestors"
 

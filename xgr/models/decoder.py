@@ -265,37 +265,56 @@ class Binder:
         return self._rt.bind(op, self._rt.problem(op, **arguments))
 
 
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """Where the prompts of a batch lie.
+
+    Attributes:
+        q_start: int32 [B + 1], packed tokens of each request; those from q_start[B] on are padding.
+        last: int32 [B], packed row of each request's last token.
+        prompt_start, prompt_len: int32 [B], tokens of the arena.
+    """
+
+    q_start: Array
+    last: Array
+    prompt_start: Array
+    prompt_len: Array
+
+
 class Prefill:
     """Prompt tokens of a batch -> K/V in the arena and the last hidden state of each prompt.
 
-    Inputs are written by the caller before `launch`: `ids` [N] token ids packed by request,
-    `q_start` [B + 1] rows of each request, `last` [B] row of each request's last token,
-    `prompt_start` and `prompt_len` [B] of the arena. Rows from q_start[B] on are padding.
-    In the last layer only the last token of each prompt goes on: nothing else is read.
+    The caller writes `ids`, int32 [N], the token ids packed by request, and the arrays of
+    `prompts`. In the last layer only the last token of each prompt goes on, in `lasts`: nothing
+    else is read.
     """
 
     def __init__(
-        self, rt: Runtime, decoder: Decoder, tokens: int, requests: int, keys: Array, values: Array
+        self,
+        rt: Runtime,
+        decoder: Decoder,
+        tokens: int,
+        lasts: Activations,
+        prompts: Prompts,
+        keys: Array,
+        values: Array,
     ) -> None:
         c = decoder.config
         self._decoder, self._keys, self._values = decoder, keys, values
+        self._prompts, self._lasts = prompts, lasts
         self.ids = rt.empty((tokens,), int32)
-        self.q_start = rt.empty((requests + 1,), int32)
-        self.last = rt.empty((requests,), int32)
-        self.prompt_start = rt.empty((requests,), int32)
-        self.prompt_len = rt.empty((requests,), int32)
-        self._one_each = rt.upload(list(range(requests + 1)), int32)
+        self._one_each = rt.upload(list(range(lasts.rows + 1)), int32)
         self._all = Activations(rt, decoder, tokens)
-        self._lasts = Activations(rt, decoder, requests)
         self._scale = c.head_dim**-0.5
-        bind, every, lasts = Binder(rt), self._all, self._lasts
+        bind, every = Binder(rt), self._all
         self._q_flat = every.q.reshape((tokens, c.num_heads * c.head_dim))
-        self._q_lasts = lasts.q.reshape((requests, c.num_heads * c.head_dim))
+        self._q_lasts = lasts.q.reshape((lasts.rows, c.num_heads * c.head_dim))
+        last = prompts.last
         self._embed = bind("embed", ids=self.ids, table=decoder.embedding, out=every.hidden)
-        self._pick_q = bind("embed", ids=self.last, table=self._q_flat, out=self._q_lasts)
-        self._pick_hidden = bind("embed", ids=self.last, table=every.hidden, out=lasts.hidden)
+        self._pick_q = bind("embed", ids=last, table=self._q_flat, out=self._q_lasts)
+        self._pick_hidden = bind("embed", ids=last, table=every.hidden, out=lasts.hidden)
         self._rope = bind("rope_prefill", **self._rope_arguments(0))
-        self._attend = bind("prefill_attention", **self._attention(0, every, self.q_start))
+        self._attend = bind("prefill_attention", **self._attention(0, every, prompts.q_start))
         self._attend_last = bind("prefill_attention", **self._attention(0, lasts, self._one_each))
 
     def launch(self) -> Array:
@@ -306,10 +325,10 @@ class Prefill:
             every.project(index)
             self._rope(**self._rope_arguments(index))
             if index < layers - 1:
-                self._attend(**self._attention(index, every, self.q_start))
+                self._attend(**self._attention(index, every, self._prompts.q_start))
                 every.transform(index)
-        self._pick_q(ids=self.last, table=self._q_flat, out=self._q_lasts)
-        self._pick_hidden(ids=self.last, table=every.hidden, out=lasts.hidden)
+        self._pick_q(ids=self._prompts.last, table=self._q_flat, out=self._q_lasts)
+        self._pick_hidden(ids=self._prompts.last, table=every.hidden, out=lasts.hidden)
         self._attend_last(**self._attention(layers - 1, lasts, self._one_each))
         lasts.transform(layers - 1)
         return lasts.finish()
@@ -322,9 +341,9 @@ class Prefill:
             "sin": d.sin,
             "q_norm": layer.q_norm,
             "k_norm": layer.k_norm,
-            "q_start": self.q_start,
-            "prompt_start": self.prompt_start,
-            "prompt_len": self.prompt_len,
+            "q_start": self._prompts.q_start,
+            "prompt_start": self._prompts.prompt_start,
+            "prompt_len": self._prompts.prompt_len,
             "k": self._keys[index],
             "v": self._values[index],
             "eps": d.config.rms_norm_eps,
@@ -337,8 +356,8 @@ class Prefill:
             "k": self._keys[index],
             "v": self._values[index],
             "q_start": q_start,
-            "prompt_start": self.prompt_start,
-            "prompt_len": self.prompt_len,
+            "prompt_start": self._prompts.prompt_start,
+            "prompt_len": self._prompts.prompt_len,
             "causal": True,
             "max_distance": 0,
             "scale": self._scale,

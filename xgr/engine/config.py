@@ -1,0 +1,57 @@
+"""What is fixed when an engine starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xgr.errors import InputError
+
+NORMALIZE = ("vocab", "level", "children", "none")
+KV_MODES = ("ancestors", "reorder")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """Limits and choices of an engine.
+
+    Attributes:
+        normalize: what a code's probability is relative to: "vocab" (all rows of the head, as HF
+            generate), "level" (the level's codes), "children" (the catalogue's children of the
+            beam, before filters) or "none" (raw logits).
+        kv_mode: how beams keep their K/V, "ancestors" or "reorder"; the backend's own when None.
+        constrained: only items of the catalogue come out. False searches the whole vocabulary
+            and is for measuring what the constraint is worth.
+        end_tokens: token ids whose log-probs are added to each score after the last code, for
+            parity with searches that decode them; empty for none.
+        max_tokens: prompt tokens of one batch (the KV arena), granule padding included.
+        max_rows: beams of one batch.
+        max_requests: requests of one batch.
+        filter_capacity: filter nodes of one batch and level.
+        filter_masks: registered filters that may be on the device at once.
+    """
+
+    normalize: str = "vocab"
+    kv_mode: str | None = None
+    constrained: bool = True
+    end_tokens: tuple[int, ...] = ()
+    max_tokens: int = 8192
+    max_rows: int = 4096
+    max_requests: int = 8
+    filter_capacity: int = 65536
+    filter_masks: int = 8
+
+    def __post_init__(self) -> None:
+        if self.normalize not in NORMALIZE:
+            raise InputError(f"normalize is {self.normalize!r}, allowed: {', '.join(NORMALIZE)}")
+        if self.kv_mode is not None and self.kv_mode not in KV_MODES:
+            raise InputError(f"kv_mode is {self.kv_mode!r}, allowed: {', '.join(KV_MODES)}")
+        if self.end_tokens and self.normalize != "vocab":
+            raise InputError(
+                f"end tokens are scored with normalize='vocab' only, not {self.normalize!r}: "
+                "within a level of one code their log-prob is 0"
+            )
+        if not self.constrained and self.normalize == "children":
+            raise InputError("normalize='children' needs the catalogue: use it constrained")
+        for name in ("max_tokens", "max_rows", "max_requests", "filter_capacity", "filter_masks"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}, need at least 1")

@@ -1,0 +1,219 @@
+"""The engine: batches of requests through prefill, captured decode and back to items."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from xgr.catalog import Catalogue, RequestFilter
+from xgr.catalog.device import FilterBuffers, upload_trie
+from xgr.engine.config import EngineConfig
+from xgr.engine.decode import Decode, Level
+from xgr.engine.layout import Layout, check_fits, lay_out, pack, round_up
+from xgr.engine.request import Request
+from xgr.engine.results import Recommendations, Results
+from xgr.engine.state import BatchState, KVCache
+from xgr.errors import InputError
+from xgr.models.decoder import Activations, Decoder, Prefill
+from xgr.ops.array import Array, Trie
+from xgr.ops.dtype import int32
+from xgr.runtime import Runtime
+
+T = TypeVar("T")
+
+# programs (buffers and graphs of a bucket) kept at once
+_KEPT = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch on its way: what was launched and what its results need."""
+
+    requests: Sequence[Request]
+    filters: Sequence[RequestFilter | None]
+    catalogue: Catalogue
+    layout: Layout
+    decode: Decode
+    status: Array
+
+
+class Engine:
+    """Serves requests of one model on one device.
+
+    Args:
+        rt: the device.
+        decoder: the loaded model.
+        token_ids: per level of the catalogue, the token id of each code.
+        config: limits and choices.
+
+    A catalogue is given with each batch and may change between batches, not within one.
+    """
+
+    def __init__(
+        self,
+        rt: Runtime,
+        decoder: Decoder,
+        token_ids: Sequence[Sequence[int]],
+        config: EngineConfig | None = None,
+    ) -> None:
+        self.rt, self.decoder, self.config = rt, decoder, config or EngineConfig()
+        self.token_ids = tuple(tuple(ids) for ids in token_ids)
+        self.depth = len(self.token_ids)
+        self.kv_mode = self.config.kv_mode or rt.backend.kv_mode
+        self._levels = self._make_levels()
+        self._slots = max(1, len(self._levels) - 1)
+        backend, limits = rt.backend, self.config
+        self._cache = KVCache(
+            rt,
+            decoder.config,
+            decoder.dtype,
+            round_up(limits.max_tokens, backend.arena_granule),
+            round_up(limits.max_rows, backend.row_granule),
+            self._slots,
+        )
+        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+        self._trie: tuple[str, Trie] | None = None
+
+    def run(self, requests: Sequence[Request], catalogue: Catalogue) -> list[Recommendations]:
+        """Serve requests in batches; results in their order.
+
+        Raises:
+            InputError: a request that cannot be served, before anything is launched.
+        """
+        for request in requests:
+            self.check(request)
+        self._check_catalogue(catalogue)
+        results: list[Recommendations] = []
+        for run in pack(requests, self.depth, self.config, self.rt.backend):
+            batch = self.launch([requests[at] for at in run], catalogue)
+            results += self.collect(batch)
+        return results
+
+    def check(self, request: Request) -> None:
+        """Refuse a request that cannot be served.
+
+        Raises:
+            InputError: with the value and the limit.
+        """
+        request.check(self.depth, self.decoder.config.vocab_size)
+        tokens, limit = len(request.token_ids), self.decoder.config.max_positions
+        if tokens + self._slots > limit:
+            raise InputError(
+                f"the prompt has {tokens} tokens and {self._slots} more are decoded, the model "
+                f"has {limit} positions: shorten the history (max_items)"
+            )
+        check_fits(tokens, max(request.widths(self.depth)), self.config)
+
+    def launch(self, requests: Sequence[Request], catalogue: Catalogue) -> Batch:
+        """Launch one batch; nothing is read back."""
+        rt = self.rt
+        layout = lay_out(requests, self.depth, len(self._levels) - self.depth, rt.backend)
+        filters = [request.resolve(catalogue) for request in requests]
+        filtered = any(f is not None for f in filters)
+        state = self._keep(
+            ("state", layout.requests),
+            lambda: BatchState(rt, layout.requests, len(self._levels)),
+        )
+        lasts = self._keep(
+            ("lasts", layout.requests), lambda: Activations(rt, self.decoder, layout.requests)
+        )
+        prefill = self._keep(
+            ("prefill", layout.tokens, layout.requests),
+            lambda: Prefill(
+                rt,
+                self.decoder,
+                layout.tokens,
+                lasts,
+                state.prompts,
+                self._cache.keys,
+                self._cache.values,
+            ),
+        )
+        trie = self._trie_of(catalogue) if self.config.constrained else None
+        buffers = self._filters(catalogue, layout.requests) if filtered else None
+        decode = self._keep(
+            ("decode", layout.rows, layout.requests, buffers),
+            lambda: Decode(
+                rt, self.decoder, self._levels, self.config, self.kv_mode, self._cache, state,
+                lasts.normed, layout.rows, trie, buffers.filters if buffers else None,
+            ),
+        )  # fmt: skip
+        decode.trie = trie
+        state.write(layout)
+        padding = [0] * (layout.tokens - layout.q_start[-1])
+        rt.write(prefill.ids, [t for r in requests for t in r.token_ids] + padding)
+        prefill.launch()
+        # host work of the batch, under the prefill where the device runs by itself
+        if buffers is not None:
+            buffers.write(filters)
+        decode.plan(layout)
+        decode.replay()
+        return Batch(requests, filters, catalogue, layout, decode, state.status)
+
+    def collect(self, batch: Batch) -> list[Recommendations]:
+        """Wait for a batch and turn its beams into items."""
+        fetched = Results.fetch(
+            self.rt, batch.decode.beams, batch.status, batch.layout, self.token_ids, self.config
+        )
+        return [
+            fetched.recommendations(at, request, batch.filters[at], batch.catalogue)
+            for at, request in enumerate(batch.requests)
+        ]
+
+    def _make_levels(self) -> list[Level]:
+        vocab = range(self.decoder.config.vocab_size)
+        levels = []
+        for ids in self.token_ids:
+            if self.config.constrained:
+                levels.append(self._level(ids, True))
+            else:
+                same = levels[0] if levels else self._level(vocab, False)
+                levels.append(same)
+        return levels + [self._level((token,), False) for token in self.config.end_tokens]
+
+    def _level(self, ids: Sequence[int], constrained: bool) -> Level:
+        rt, c = self.rt, self.decoder.config
+        low, high = min(ids), max(ids)
+        if low < 0 or high >= c.vocab_size:
+            raise InputError(
+                f"token id {low if low < 0 else high} of a level or of end_tokens is not one of "
+                f"the model's 0..{c.vocab_size - 1}"
+            )
+        tokens = rt.upload(list(ids), int32)
+        head = rt.empty((len(ids), c.hidden_size), self.decoder.dtype)
+        rt.embed(ids=tokens, table=self.decoder.head, out=head)
+        return Level(tokens, head, constrained)
+
+    def _check_catalogue(self, catalogue: Catalogue) -> None:
+        sizes = tuple(len(ids) for ids in self.token_ids)
+        if catalogue.level_sizes != sizes:
+            raise InputError(
+                f"the catalogue has level sizes {catalogue.level_sizes}, the engine was started "
+                f"for {sizes}: rebase the catalogue on the model's codes (Catalogue.rebase)"
+            )
+
+    def _trie_of(self, catalogue: Catalogue) -> Trie:
+        if self._trie is None or self._trie[0] != catalogue.version:
+            self._trie = (catalogue.version, upload_trie(self.rt, catalogue))
+        return self._trie[1]
+
+    def _filters(self, catalogue: Catalogue, requests: int) -> FilterBuffers:
+        limits = self.config
+        return self._keep(
+            ("filters", catalogue.version, requests),
+            lambda: FilterBuffers(
+                self.rt, catalogue, requests, limits.filter_capacity, limits.filter_masks
+            ),
+        )
+
+    def _keep(self, key: Hashable, make: Callable[[], T]) -> T:
+        kept = self._kept.get(key)
+        if kept is None:
+            kept = self._kept[key] = make()
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        found: T = kept
+        return found

@@ -1,0 +1,78 @@
+"""From what a caller has (item ids, SIDs, token ids, text) to the token ids of a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from xgr.catalog import Catalogue
+from xgr.engine.request import ItemId
+from xgr.errors import InputError
+from xgr.models.tokens import PromptTemplate, Tokenizer
+
+HistoryItem = ItemId | Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Speller:
+    """Spells prompts in a model's tokens.
+
+    Attributes:
+        tokenizer: the model's.
+        template: the form of its prompts.
+        labels: per level, the token that spells each code.
+    """
+
+    tokenizer: Tokenizer
+    template: PromptTemplate
+    labels: tuple[Sequence[str], ...]
+
+    def history(
+        self,
+        items: Sequence[HistoryItem],
+        catalogue: Catalogue,
+        unknown: Literal["error", "skip"] = "error",
+    ) -> list[int]:
+        """Prompt of a history.
+
+        Args:
+            items: in time order; item ids, SID strings ("<a_1><b_2>") or sequences of code tokens.
+            catalogue: where the ids are looked up, with this speller's codes.
+            unknown: what an item that the catalogue lacks is: "error", or "skip" to leave it out.
+
+        Raises:
+            InputError: an unknown item, or nothing left to recommend from.
+        """
+        if isinstance(items, str):
+            raise InputError(f"a history is a list of items, got the text {items!r}")
+        leaves = [self._leaf(item, catalogue, unknown) for item in items]
+        known = [leaf for leaf in leaves if leaf >= 0]
+        if items and not known:
+            raise InputError(
+                f"none of the {len(items)} history items is in the catalogue: "
+                "give at least one known item"
+            )
+        codes = catalogue.codes(known).tolist() if known else []
+        spelled = [
+            [labels[code] for labels, code in zip(self.labels, row, strict=True)] for row in codes
+        ]
+        return self.template.encode(spelled, self.tokenizer)
+
+    def text(self, prompt: str) -> list[int]:
+        """Prompt that the caller wrote."""
+        return self.template.encode_text(prompt, self.tokenizer)
+
+    @staticmethod
+    def _leaf(item: HistoryItem, catalogue: Catalogue, unknown: str) -> int:
+        if isinstance(item, int) or (isinstance(item, str) and not item.startswith("<")):
+            found = catalogue.positions([item], unknown="skip").tolist()
+            leaf = catalogue.leaf_of(found[0]) if found else -1
+        else:
+            leaf = catalogue.find_sid(item)
+        if leaf < 0 and unknown == "error":
+            raise InputError(
+                f"history item {item!r} is not in the catalogue; pass unknown='skip' to leave "
+                "unknown items out"
+            )
+        return leaf

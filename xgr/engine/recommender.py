@@ -1,0 +1,247 @@
+"""Recommender: a checkpoint and a catalogue in, items out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from xgr.catalog import Catalogue, CatalogueStore, read_catalogue
+from xgr.engine.config import EngineConfig
+from xgr.engine.engine import Engine
+from xgr.engine.prompts import HistoryItem, Speller
+from xgr.engine.request import ItemId, Request, Width
+from xgr.engine.results import Recommendations
+from xgr.errors import InputError
+from xgr.models.decoder import Decoder
+from xgr.models.tokens import (
+    PromptTemplate,
+    Tokenizer,
+    infer_patterns,
+    level_labels,
+    load_template,
+    token_ids,
+)
+from xgr.runtime import runtime
+
+Source = str | os.PathLike[str]
+
+
+class Recommender:
+    """Recommends the next items of users.
+
+    Attributes:
+        engine: the engine that serves.
+        store: the current catalogue, with its codes in the order of the model's tokens.
+        speller: tokenizer and prompt template.
+    """
+
+    def __init__(self, engine: Engine, store: CatalogueStore, speller: Speller) -> None:
+        self.engine, self.store, self.speller = engine, store, speller
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model_dir: Source,
+        catalog: Source | Catalogue,
+        device: str = "cpu",
+        *,
+        dtype: str | None = None,
+        template: str | PromptTemplate | None = None,
+        max_items: int | None = None,
+        score_end: bool = False,
+        **config: Any,
+    ) -> Recommender:
+        """Load a Hugging Face checkpoint and a catalogue.
+
+        Args:
+            model_dir: folder with config.json, safetensors and tokenizer.json.
+            catalog: a catalogue, or a file or folder that `read_catalogue` reads.
+            device: "cpu", or another device that has a backend.
+            dtype: "float32", "bfloat16" or "float16"; float32 on the CPU, else the checkpoint's.
+            template: name of a published prompt template or a template of one's own; the model
+                folder's `xgr.json` when None.
+            max_items: history items that enter the prompt; the template's own when None.
+            score_end: add the log-probs of the template's end tokens to each score.
+            **config: fields of `EngineConfig` (normalize, kv_mode, max_tokens, ...).
+
+        Raises:
+            ModelError: a checkpoint that cannot be run.
+            CatalogueError: a catalogue that is refused, or names codes the model has no token for.
+            BackendMissing: the device cannot be used here.
+        """
+        rt = runtime(device)
+        folder = Path(model_dir)
+        form = template if isinstance(template, PromptTemplate) else load_template(folder, template)
+        if max_items is not None:
+            form = form.replace(max_items=max_items)
+        tokenizer = Tokenizer.load(folder)
+        known = catalog if isinstance(catalog, Catalogue) else read_catalogue(catalog)
+        known, ids = on_model_codes(known, form, tokenizer)
+        if score_end:
+            config["end_tokens"] = tuple(form.end_token_ids(tokenizer))
+        settings = _config(config)
+        decoder = Decoder.load(rt, folder, dtype or ("float32" if device == "cpu" else None))
+        engine = Engine(rt, decoder, ids, settings)
+        labels = tuple(tokenizer.tokens(level) for level in ids)
+        return cls(engine, CatalogueStore(known), Speller(tokenizer, form, labels))
+
+    def recommend(
+        self,
+        histories: Sequence[Sequence[HistoryItem]] | None = None,
+        k: int = 10,
+        beam_width: Width = 128,
+        *,
+        token_ids: Sequence[Sequence[int]] | None = None,
+        prompts: Sequence[str] | None = None,
+        exclude: Sequence[Any] = (),
+        allow: Sequence[Any] | None = None,
+        filters: Sequence[str] = (),
+        exclude_history: bool = False,
+        per_sid: int | None = None,
+        unknown: Literal["error", "skip"] = "error",
+    ) -> list[Recommendations]:
+        """The next items of each user, best first.
+
+        Args:
+            histories: users' items in time order: item ids, SID strings or code tokens. Give
+                these, or `token_ids` (whole prompts), or `prompts` (text).
+            k: items a user.
+            beam_width: beams kept, one number or one a level.
+            token_ids: prompts as token ids, used as they are.
+            prompts: prompts as text; the template's begin tokens are appended.
+            exclude: item ids that may not come out: one list for all, or one list a user.
+            allow: the only item ids that may come out, in the same forms.
+            filters: names of filters registered with the catalogue.
+            exclude_history: a user's own history may not come out.
+            per_sid: at most this many items of one SID.
+            unknown: history, exclude or allow items that the catalogue lacks are an "error", or
+                "skip" leaves them out.
+
+        Raises:
+            InputError: naming the user and what is wrong.
+            RequestFailed: the model gave NaN for a user's candidates.
+        """
+        given = [p is not None for p in (histories, token_ids, prompts)]
+        if sum(given) != 1:
+            raise InputError("give exactly one of histories, token_ids and prompts")
+        if exclude_history and histories is None:
+            raise InputError("exclude_history needs histories: token_ids and prompts name no items")
+        users = histories or token_ids or prompts or ()
+        shared = Request((), beam_width, k, per_sid, filters=tuple(filters), unknown=unknown)
+        excludes = _per_user("exclude", exclude, len(users))
+        allows = _per_user("allow", allow, len(users)) if allow is not None else [None] * len(users)
+        with self.store.pin() as catalogue:
+            requests = []
+            for at, user in enumerate(users):
+                try:
+                    prompt = self._prompt(user, catalogue, histories, token_ids, unknown)
+                    own = list(excludes[at] or ())
+                    if exclude_history:
+                        own += _items_of(user, catalogue)
+                    request = replace(shared, token_ids=prompt, exclude=own, allow=allows[at])
+                    self.engine.check(request)
+                except InputError as error:
+                    raise type(error)(f"user {at}: {error}") from error
+                requests.append(request)
+            return self.engine.run(requests, catalogue)
+
+    def score(self, history: Sequence[HistoryItem], items: Sequence[ItemId]) -> list[float]:
+        """Exact log-prob of each item after a history, for re-ranking.
+
+        The beam search is run with only these items allowed and room for all of them, so nothing
+        is pruned; an item's score is that of its SID. Chunks of `max_rows` items.
+
+        Raises:
+            InputError: an unknown item.
+        """
+        with self.store.pin() as catalogue:
+            prompt = self.speller.history(history, catalogue)
+            positions = catalogue.positions(items).tolist()
+            leaves = [catalogue.leaf_of(position) for position in positions]
+            distinct = sorted(set(leaves))
+            scores: dict[int, float] = {}
+            size = self.engine.config.max_rows
+            for begin in range(0, len(distinct), size):
+                chunk = distinct[begin : begin + size]
+                ids = [catalogue.item_id(catalogue.item_positions(leaf)[0]) for leaf in chunk]
+                request = Request(prompt, len(chunk), len(chunk), allow=ids)
+                for found in self.engine.run([request], catalogue)[0]:
+                    scores[catalogue.leaf_of(catalogue.position(found.item_id))] = found.score
+            return [scores[leaf] for leaf in leaves]
+
+    def _prompt(
+        self,
+        user: Any,
+        catalogue: Catalogue,
+        histories: object,
+        token_ids: object,
+        unknown: Literal["error", "skip"],
+    ) -> list[int]:
+        if histories is not None:
+            return self.speller.history(user, catalogue, unknown)
+        return list(user) if token_ids is not None else self.speller.text(user)
+
+
+def on_model_codes(
+    catalogue: Catalogue, template: PromptTemplate, tokenizer: Tokenizer
+) -> tuple[Catalogue, tuple[tuple[int, ...], ...]]:
+    """The catalogue with codes numbered as the model's tokens, and their token ids per level.
+
+    The codes of a level are all tokens of the tokenizer that match the level's pattern, whether
+    the catalogue uses them or not, so that a score does not depend on the catalogue. The pattern
+    is the template's, or follows from the catalogue's labels; without one the catalogue's own
+    labels are the codes.
+    """
+    if catalogue.label_kind == "token_id":
+        return catalogue, tuple(tuple(int(t) for t in level) for level in catalogue.labels)
+    labels: Sequence[Sequence[Any]] | None = template.level_labels(tokenizer, catalogue.depth)
+    if labels is None:
+        patterns = infer_patterns([str(level[0]) for level in catalogue.labels])
+        if patterns is None and catalogue.label_kind == "code":
+            raise InputError(
+                "the catalogue has bare codes and the template does not say how they are spelled: "
+                'name code_tokens in xgr.json, {"prompt": {"code_tokens": ["<a_{code}>", ...]}}'
+            )
+        labels = level_labels(tokenizer, patterns) if patterns else catalogue.labels
+    ids = tuple(token_ids(tokenizer, level, at) for at, level in enumerate(labels))
+    return catalogue.rebase(labels), ids
+
+
+def _config(fields: dict[str, Any]) -> EngineConfig:
+    try:
+        return EngineConfig(**fields)
+    except TypeError as error:
+        known = ", ".join(EngineConfig.__dataclass_fields__)
+        raise InputError(f"{sorted(fields)} are not all known; known: {known}") from error
+
+
+def _per_user(name: str, given: Sequence[Any], users: int) -> list[Sequence[ItemId] | None]:
+    """One list a user, from one list for all or one list a user."""
+    if isinstance(given, str):
+        raise InputError(f"{name} is the text {given!r}, need a list of item ids")
+    nested = [isinstance(item, list | tuple | set | frozenset) for item in given]
+    if not any(nested):
+        return [tuple(given)] * users
+    if not all(nested) or len(given) != users:
+        raise InputError(
+            f"{name} has {len(given)} entries for {users} users: give one list of item ids for "
+            "all users, or one list for each"
+        )
+    return [tuple(item) for item in given]
+
+
+def _items_of(user: Sequence[HistoryItem], catalogue: Catalogue) -> list[ItemId]:
+    """Item ids of a history; a SID stands for all of its items."""
+    ids: list[ItemId] = []
+    for item in user:
+        leaf = Speller._leaf(item, catalogue, "skip")
+        if leaf < 0:
+            continue
+        if isinstance(item, int) or (isinstance(item, str) and not item.startswith("<")):
+            ids.append(item)
+        else:
+            ids += [catalogue.item_id(position) for position in catalogue.item_positions(leaf)]
+    return ids

@@ -1,0 +1,84 @@
+"""What is asked of the engine, checked on the host before anything is launched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from xgr.catalog import Catalogue, RequestFilter
+from xgr.errors import InputError
+
+ItemId = int | str
+
+Width = int | Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One user's prompt and what is wanted of it.
+
+    Attributes:
+        token_ids: the prompt, begin tokens included.
+        beam_width: beams kept at every level, or one number a level; may grow and shrink.
+        k: items wanted; fewer come back when fewer are legal.
+        per_sid: at most this many items of one SID; None for all.
+        exclude: item ids that may not come out.
+        allow: the only item ids that may come out; None for all.
+        filters: names of filters registered with the catalogue; all must pass.
+        unknown: what an exclude or allow id that the catalogue lacks is, "error" or "skip".
+    """
+
+    token_ids: Sequence[int]
+    beam_width: Width = 128
+    k: int = 10
+    per_sid: int | None = None
+    exclude: Sequence[ItemId] = ()
+    allow: Sequence[ItemId] | None = None
+    filters: Sequence[str] = ()
+    unknown: Literal["error", "skip"] = "error"
+
+    def resolve(self, catalogue: Catalogue) -> RequestFilter | None:
+        """The filter in terms of a catalogue's nodes; None when everything may come out."""
+        if not self.exclude and self.allow is None and not self.filters:
+            return None
+        return catalogue.filter(
+            exclude=self.exclude, allow=self.allow, named=self.filters, unknown=self.unknown
+        )
+
+    def widths(self, depth: int) -> tuple[int, ...]:
+        """Beam width of each of `depth` levels.
+
+        Raises:
+            InputError: a width below 1, or a list of another length than the catalogue's depth.
+        """
+        width = self.beam_width
+        given = (width,) * depth if isinstance(width, int) else tuple(width)
+        if len(given) != depth:
+            raise InputError(
+                f"beam_width has {len(given)} numbers, need one number or one for each of the "
+                f"catalogue's {depth} levels"
+            )
+        if any(not isinstance(w, int) or isinstance(w, bool) or w < 1 for w in given):
+            raise InputError(f"beam_width is {width!r}, need whole numbers of at least 1")
+        return given
+
+    def check(self, depth: int, vocab_size: int) -> None:
+        """Refuse what no engine could serve.
+
+        Raises:
+            InputError: with the value and what is allowed.
+        """
+        self.widths(depth)
+        if self.k < 1:
+            raise InputError(f"k is {self.k}, need at least 1")
+        if self.per_sid is not None and self.per_sid < 1:
+            raise InputError(f"per_sid is {self.per_sid}, need at least 1, or None for no cap")
+        if not self.token_ids:
+            raise InputError("the prompt is empty: give at least one history item or token")
+        low, high = min(self.token_ids), max(self.token_ids)
+        if low < 0 or high >= vocab_size:
+            raise InputError(
+                f"the prompt has token id {low if low < 0 else high}, "
+                f"the model's are 0..{vocab_size - 1}"
+            )
