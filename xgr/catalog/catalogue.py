@@ -207,7 +207,7 @@ class Catalogue:
             raise InputError(f'unknown={unknown!r}; "error" or "skip" is expected')
         if isinstance(item_ids, (str, bytes)):
             raise InputError(f"{item_ids!r} is one text; give a list of item ids")
-        wanted = list(item_ids)
+        wanted = item_ids if isinstance(item_ids, np.ndarray) else list(item_ids)
         found = self.ids.find(wanted)
         missing = np.flatnonzero(found < 0)
         if len(missing) and unknown == "error":
@@ -255,7 +255,7 @@ class Catalogue:
         Raises:
             InputError: another number of levels than D, or an unknown shape.
         """
-        return int(self.find([self._labels.codes_of(sid)])[0])
+        return self.trie.find_one(self._labels.codes_of(sid))
 
     def rebase(self, labels_per_level: Sequence[Sequence[Label]]) -> Catalogue:
         """The same SIDs with codes renumbered into a superset of labels per level.

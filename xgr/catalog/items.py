@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,10 +14,14 @@ import numpy.typing as npt
 
 from xgr.catalog.arrays import Sinks
 from xgr.catalog.order import BLOCK
-from xgr.catalog.search import Int32s, Int64s, lower_bound
+from xgr.catalog.search import Bools, Int32s, Int64s, lower_bound
 from xgr.errors import CatalogueError, InputError
 
 ItemId = int | str
+Ids = Sequence[ItemId] | npt.NDArray[Any]
+
+# Up to so many ids a loop of Python's bisect is faster than vectorised steps.
+FEW = 64
 
 _CANONICAL = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _INT64 = np.iinfo(np.int64)
@@ -31,7 +36,7 @@ class ItemIds(Protocol):
         """Id of the item at a position."""
         ...
 
-    def find(self, ids: Sequence[ItemId]) -> Int64s:
+    def find(self, ids: Ids) -> Int64s:
         """Position of each id, or -1."""
         ...
 
@@ -57,12 +62,16 @@ class IntegerIds:
         """Id of the item at a position."""
         return int(self.values[position])
 
-    def find(self, ids: Sequence[ItemId]) -> Int64s:
+    def find(self, ids: Ids) -> Int64s:
         """Position of each id, or -1; "7" finds the item 7."""
         wanted, known = _as_int64(ids)
-        low = np.zeros(len(ids), dtype=np.int64)
-        high = np.full(len(ids), len(self.rank), dtype=np.int64)
-        at = lower_bound(lambda index: self.values[self.rank[index]], low, high, wanted)
+        if len(wanted) <= FEW:
+            value_at = _Ordered(self.values, self.rank)
+            at = np.asarray([bisect_left(value_at, item) for item in wanted], dtype=np.int64)
+        else:
+            low = np.zeros(len(wanted), dtype=np.int64)
+            high = np.full(len(wanted), len(self.rank), dtype=np.int64)
+            at = lower_bound(lambda index: self.values[self.rank[index]], low, high, wanted)
         positions = self.rank[np.minimum(at, len(self.rank) - 1)].astype(np.int64)
         return np.where(known & (self.values[positions] == wanted), positions, -1)
 
@@ -102,17 +111,9 @@ class TextIds:
         """Id of the item at a position."""
         return self.texts[position]
 
-    def find(self, ids: Sequence[ItemId]) -> Int64s:
+    def find(self, ids: Ids) -> Int64s:
         """Position of each id, or -1; 7 finds the item "7"."""
-        names = [str(_plain(item)) for item in ids]
-        wanted = np.asarray([_hash(name) for name in names], dtype=np.uint64)
-        low = np.zeros(len(ids), dtype=np.int64)
-        high = np.full(len(ids), len(self.rank), dtype=np.int64)
-        at = lower_bound(lambda index: self.hashes[index], low, high, wanted)
-        return np.asarray(
-            [self._confirm(int(i), w, name) for i, w, name in zip(at, wanted, names, strict=True)],
-            dtype=np.int64,
-        )
+        return np.asarray([self._find_one(str(_plain(item))) for item in ids], dtype=np.int64)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What is saved, by name."""
@@ -123,7 +124,9 @@ class TextIds:
             "item_rank": self.rank,
         }
 
-    def _confirm(self, at: int, wanted: np.uint64, name: str) -> int:
+    def _find_one(self, name: str) -> int:
+        wanted = np.uint64(_hash(name))
+        at = bisect_left(self.hashes, wanted)
         # Ids whose hashes collide lie side by side.
         while at < len(self.hashes) and self.hashes[at] == wanted:
             position = int(self.rank[at])
@@ -131,6 +134,18 @@ class TextIds:
                 return position
             at += 1
         return -1
+
+
+class _Ordered:
+    # The values in ascending order, without making that array.
+    def __init__(self, values: npt.NDArray[Any], rank: Int32s) -> None:
+        self._values, self._rank = values, rank
+
+    def __len__(self) -> int:
+        return len(self._rank)
+
+    def __getitem__(self, index: int) -> int:
+        return int(self._values[self._rank[index]])
 
 
 def store_ids(given: Any, rows: Int32s, sinks: Sinks, where: str = "") -> IntegerIds | TextIds:
@@ -224,7 +239,9 @@ def _normalise(given: Any, where: str) -> npt.NDArray[Any] | list[str]:
     return ids
 
 
-def _as_int64(ids: Sequence[ItemId]) -> tuple[Int64s, npt.NDArray[np.bool_]]:
+def _as_int64(ids: Ids) -> tuple[Int64s, Bools]:
+    if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":
+        return ids.astype(np.int64), ids <= _INT64.max
     wanted = np.zeros(len(ids), dtype=np.int64)
     known = np.zeros(len(ids), dtype=np.bool_)
     for index, item in enumerate(ids):

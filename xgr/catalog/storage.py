@@ -207,7 +207,10 @@ def _check_shape(folder: Path, manifest: Manifest, trie: Trie) -> None:
         if not len(nodes.first_child) == len(nodes.bounds) == len(nodes) + 1:
             raise CatalogueError(f"{folder}: the arrays of level {level} differ in length")
     if len(trie.levels[-1]) != manifest.num_sids:
-        raise CatalogueError(f"{folder}: the last level has not {manifest.num_sids} nodes")
+        raise CatalogueError(
+            f"{folder}: {len(trie.levels[-1])} nodes in the last level; one for each of the "
+            f"{manifest.num_sids} SIDs is expected"
+        )
     for array, end, name in ends:
         if not len(array) or int(array[0]) != 0 or int(array[-1]) != end:
             raise CatalogueError(f"{array_path(folder, name)}: does not run from 0 to {end}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -96,6 +98,19 @@ class Trie:
             nodes = _children(level.code, parents, nodes, codes[:, depth])
             parents = level.first_child
         return nodes
+
+    def find_one(self, codes: Sequence[int]) -> int:
+        """Leaf of one SID, or -1: as `find`, without the cost of arrays of one element."""
+        low, high, node = 0, len(self.levels[0]), -1
+        for level, code in zip(self.levels, codes, strict=True):
+            if code < 0:
+                return -1
+            node = bisect_left(level.code, code, low, high)
+            if node == high or level.code[node] != code:
+                return -1
+            if level.first_child is not None:
+                low, high = int(level.first_child[node]), int(level.first_child[node + 1])
+        return node
 
     def positions_under(self, level: int, nodes: Int64s) -> tuple[Int32s, Int32s]:
         """First position, and one past the last, of the items under each node."""
