@@ -40,6 +40,13 @@ LLAMA = {**SIZES, "architectures": ["LlamaForCausalLM"], "model_type": "llama"}
         {**QWEN3, "attention_bias": True, "eos_token_id": [7, 9], "bos_token_id": 3},
         {**QWEN2, "rope_scaling": {"type": "yarn", "factor": 4.0}, "use_sliding_window": False},
         {**QWEN2, "use_sliding_window": True, "sliding_window": 64, "max_window_layers": 3},
+        {
+            **QWEN2,
+            "use_sliding_window": True,
+            "sliding_window": 64,
+            "max_window_layers": 1,
+            "layer_types": ["full_attention"] * 3,
+        },
         {**LLAMA, "attention_bias": True, "mlp_bias": True, "pad_token_id": 0},
         {**LLAMA, "num_key_value_heads": None, "rope_scaling": {"type": "linear", "factor": 2.0}},
         {key: value for key, value in QWEN3.items() if key != "head_dim"},

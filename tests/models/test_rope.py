@@ -42,6 +42,8 @@ SCALINGS: list[dict[str, Any]] = [
     {**YARN, "factor": 1.0},
     {**YARN, "truncate": False},
     {**YARN, "beta_fast": 20.0, "beta_slow": 2.0},
+    {**YARN, "truncate": False, "beta_fast": 3.0, "beta_slow": 3.0},
+    {**YARN, "truncate": False, "beta_fast": 3.1, "beta_slow": 3.1},
     {**YARN, "factor": 8.0, "original_max_position_embeddings": 64},
     LLAMA3,
     {**LLAMA3, "factor": 8.0, "high_freq_factor": 2.0},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,16 @@ def test_reads_every_dtype_as_it_is_stored(tmp_path: Path) -> None:
         assert array.dtype == want
         assert array.astype(np.float64).tolist() == tensor.double().tolist()
     weights.finish()
+
+
+def test_bfloat16_needs_no_torch_and_no_import_of_the_caller(tmp_path: Path) -> None:
+    save_torch({"a": torch.ones(2, dtype=torch.bfloat16)}, tmp_path / "model.safetensors")
+    code = (
+        "import sys; from xgr.models.weights import Weights; "
+        f"print(Weights.open({str(tmp_path)!r}).take('a', (2,)).dtype, 'torch' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["bfloat16", "False"]
 
 
 def test_reads_shards(tmp_path: Path) -> None:
@@ -147,9 +159,11 @@ def test_a_large_file_pointer_is_recognised(tmp_path: Path) -> None:
 
 def test_an_index_that_lies_is_refused(tmp_path: Path) -> None:
     shards: dict[str, Any] = {"one.safetensors": {"a": A}, "two.safetensors": {"b": B}}
-    swapped = {"a": "two.safetensors", "b": "two.safetensors"}
-    with pytest.raises(ModelError, match=r"not in their shard: a$"):
+    swapped = {"a": "two.safetensors", "b": "one.safetensors"}
+    with pytest.raises(ModelError, match=r"not in their shard: a, b$"):
         Weights.open(sharded(tmp_path, shards, swapped))
+    with pytest.raises(ModelError, match=r"not in their shard: a$"):
+        Weights.open(sharded(tmp_path, shards, {"a": "two.safetensors"}))
     with pytest.raises(ModelError, match=r"three\.safetensors is missing"):
         Weights.open(sharded(tmp_path, shards, {"a": "three.safetensors"}))
     with pytest.raises(ModelError, match="same folder"):
