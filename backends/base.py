@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -94,6 +95,8 @@ class Backend(ABC):
     token_granule: ClassVar[int] = 32
     row_granule: ClassVar[int] = 8
     request_granule: ClassVar[int] = 1
+    # lanes that serve side by side unless the caller says otherwise
+    default_lanes: ClassVar[int] = 1
     # how beams keep their K/V: "ancestors" or "reorder", whichever measured faster
     kv_mode: ClassVar[str] = "ancestors"
 
@@ -155,6 +158,10 @@ class Backend(ABC):
     @abstractmethod
     def capture(self, launch: Callable[[], None]) -> Graph:
         """Record what `launch` does; it is not promised to run during capture."""
+
+    def lanes(self, count: int) -> AbstractContextManager[None]:
+        """While entered, `count` threads launch side by side: divide what they would share."""
+        return nullcontext()
 
     @abstractmethod
     def memory(self) -> Memory:

@@ -80,6 +80,12 @@ class Runtime:
             self._bound.clear()
             self._quick.clear()
 
+    def lane(self) -> Runtime:
+        """The same device and kernels with bound ops of its own, for use by another thread."""
+        other = Runtime(self.device, self.backend)
+        other._kernels = {op: list(kernels) for op, kernels in self._kernels.items()}
+        return other
+
     def kernels(self, op: str) -> tuple[Kernel, ...]:
         """The kernel records of an op."""
         spec(op)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+import threadpoolctl
 from numpy.typing import NDArray
 
 from xgr.backends.base import Backend, Memory, Probe
@@ -70,6 +72,8 @@ class CpuBackend(Backend):
     """NumPy over BLAS. Launches run where they are called; graphs are the calls themselves."""
 
     name = "cpu_ref"
+    # NumPy's elementwise work runs on one core: lanes use the others
+    default_lanes = os.cpu_count() or 1
 
     @classmethod
     def probe(cls) -> Probe:
@@ -127,6 +131,12 @@ class CpuBackend(Backend):
     def capture(self, launch: Callable[[], None]) -> _Graph:
         """The launches themselves; nothing runs now."""
         return _Graph(launch)
+
+    @contextmanager
+    def lanes(self, count: int) -> Iterator[None]:
+        """Divides the BLAS threads: lanes that each start all of them wait for one another."""
+        with threadpoolctl.threadpool_limits(max(1, self.cores // count), user_api="blas"):
+            yield
 
     def memory(self) -> Memory:
         """Bytes of the process's resident set, and of the machine's available memory."""

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from xgr.catalog import Catalogue, CatalogueStore, read_catalogue
 from xgr.engine.config import EngineConfig
 from xgr.engine.engine import Engine
+from xgr.engine.lanes import Lanes, Progress
 from xgr.engine.prompts import HistoryItem, Speller
 from xgr.engine.request import ItemId, Request, Width
 from xgr.engine.results import Recommendations
@@ -33,13 +34,18 @@ class Recommender:
     """Recommends the next items of users.
 
     Attributes:
-        engine: the engine that serves.
+        lanes: the engines that serve.
         store: the current catalogue, with its codes in the order of the model's tokens.
         speller: tokenizer and prompt template.
     """
 
-    def __init__(self, engine: Engine, store: CatalogueStore, speller: Speller) -> None:
-        self.engine, self.store, self.speller = engine, store, speller
+    def __init__(self, lanes: Lanes, store: CatalogueStore, speller: Speller) -> None:
+        self.lanes, self.store, self.speller = lanes, store, speller
+
+    @property
+    def engine(self) -> Engine:
+        """The first lane."""
+        return self.lanes.engines[0]
 
     @classmethod
     def from_pretrained(
@@ -52,6 +58,7 @@ class Recommender:
         template: str | PromptTemplate | None = None,
         max_items: int | None = None,
         score_end: bool = False,
+        lanes: int | None = None,
         **config: Any,
     ) -> Recommender:
         """Load a Hugging Face checkpoint and a catalogue.
@@ -65,6 +72,7 @@ class Recommender:
                 folder's `xgr.json` when None.
             max_items: history items that enter the prompt; the template's own when None.
             score_end: add the log-probs of the template's end tokens to each score.
+            lanes: engines that serve batches side by side; the device's own number when None.
             **config: fields of `EngineConfig` (normalize, kv_mode, max_tokens, ...).
 
         Raises:
@@ -84,9 +92,11 @@ class Recommender:
             config["end_tokens"] = tuple(form.end_token_ids(tokenizer))
         settings = _config(config)
         decoder = Decoder.load(rt, folder, dtype or ("float32" if device == "cpu" else None))
-        engine = Engine(rt, decoder, ids, settings)
+        count = lanes or rt.backend.default_lanes
+        runtimes = [rt] + [rt.lane() for _ in range(count - 1)]
+        engines = [Engine(own, decoder, ids, settings) for own in runtimes]
         labels = tuple(tokenizer.tokens(level) for level in ids)
-        return cls(engine, CatalogueStore(known), Speller(tokenizer, form, labels))
+        return cls(Lanes(engines), CatalogueStore(known), Speller(tokenizer, form, labels))
 
     def recommend(
         self,
@@ -102,6 +112,7 @@ class Recommender:
         exclude_history: bool = False,
         per_sid: int | None = None,
         unknown: Literal["error", "skip"] = "error",
+        progress: Progress | None = None,
     ) -> list[Recommendations]:
         """The next items of each user, best first.
 
@@ -119,6 +130,7 @@ class Recommender:
             per_sid: at most this many items of one SID.
             unknown: history, exclude or allow items that the catalogue lacks are an "error", or
                 "skip" leaves them out.
+            progress: told after each batch how many users it held.
 
         Raises:
             InputError: naming the user and what is wrong.
@@ -146,7 +158,7 @@ class Recommender:
                 except InputError as error:
                     raise type(error)(f"user {at}: {error}") from error
                 requests.append(request)
-            return self.engine.run(requests, catalogue)
+            return self.lanes.run(requests, catalogue, progress)
 
     def score(self, history: Sequence[HistoryItem], items: Sequence[ItemId]) -> list[float]:
         """Exact log-prob of each item after a history, for re-ranking.
