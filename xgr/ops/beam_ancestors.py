@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from xgr.ops.spec import Arg, OpSpec, Problem, Scalar
+from collections.abc import Iterable
+from functools import partial
+
+import numpy as np
+
+from xgr.ops import layouts
+from xgr.ops.compare import exact
+from xgr.ops.spec import Arg, Case, OpSpec, Problem, Scalar, Values
 
 
 def flops(problem: Problem) -> int:
@@ -14,6 +21,32 @@ def bytes_moved(problem: Problem) -> int:
     """Least bytes to move."""
     a = problem.sizes
     return 8 * a["R"] * a["S"]
+
+
+def cases() -> Iterable[Case]:
+    """Every step, and parents that must be refused."""
+    case = partial(layouts.case, "beam_ancestors", {"R": 21, "S": 3, "B": 3})
+    for step in range(4):
+        yield case(step=step, spare=4)
+    for parents in ("first", "last", "own", "unsorted", "below", "above"):
+        yield case(step=2, parents=parents, live="all")
+    for width in (1, 32, 129):
+        yield case(R=width, B=1, step=2)
+    yield case(step=2, live="none")
+    yield case(step=2, strided=True)
+
+
+def build(case: Case) -> Values:
+    """Host inputs of a case; dead rows name no parent, and status has a bit already."""
+    rng, a = np.random.default_rng(case.seed), case.sizes
+    batch = layouts.rows(case, rng)
+    return {
+        "ancestors": layouts.ancestors(case, batch, rng),
+        **batch,
+        "parent": layouts.parents(case, batch, rng),
+        "status": np.arange(a["B"], dtype=np.int32) % 2,
+        "step": case.flags["step"],
+    }
 
 
 SPEC = OpSpec(
@@ -34,9 +67,9 @@ SPEC = OpSpec(
     scalars=(Scalar("step", "int"),),
     flops=flops,
     bytes=bytes_moved,
-    cases=lambda: (),
-    build=lambda case: {},
-    compare=lambda *_: (),
+    cases=cases,
+    build=build,
+    compare=exact("out", "status"),
     derived={"B1": lambda a: a["B"] + 1},
     tier="plain",
 )

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from xgr.ops.dtype import dtype
-from xgr.ops.spec import Arg, OpSpec, Problem, Scalar
+from collections.abc import Iterable
+from functools import partial
+
+import numpy as np
+
+from xgr.ops import layouts
+from xgr.ops.compare import exact
+from xgr.ops.dtype import MODEL_DTYPES, dtype
+from xgr.ops.spec import Arg, Case, OpSpec, Problem, Scalar, Values
 
 # Bit of status[b]: the request's parents are unsorted or out of range.
 BAD_PARENT = 2
@@ -18,6 +25,37 @@ def bytes_moved(problem: Problem) -> int:
     """Least bytes to move."""
     a, item = problem.sizes, dtype(problem.dtype).itemsize
     return 4 * item * a["L"] * a["R"] * a["S"] * a["G"] * a["d"]
+
+
+def cases() -> Iterable[Case]:
+    """Growing, shrinking and repeated parents, and parents that must be refused."""
+    base = {"L": 2, "R": 21, "S": 3, "G": 2, "d": 16, "B": 3}
+    case = partial(layouts.case, "kv_reorder", base)
+    for kind in MODEL_DTYPES:
+        yield case(kind, step=2, spare=4)
+        yield case(kind, step=3, strided=True)
+    for parents in ("first", "last", "own", "unsorted", "below", "above"):
+        yield case(step=2, parents=parents, live="all")
+    for step in (0, 1):
+        yield case(step=step)
+    for width in (1, 31, 32, 33, 127, 128, 129):
+        yield case("bfloat16", R=width, B=1, L=1, step=2)
+    yield case(step=2, live="none")
+    yield case("bfloat16", step=2, L=3, d=128, G=1)
+
+
+def build(case: Case) -> Values:
+    """Host inputs of a case; dead rows name no parent, and status has a bit already."""
+    rng, a = np.random.default_rng(case.seed), case.sizes
+    batch = layouts.rows(case, rng)
+    return {
+        "k": layouts.normal(rng, case, "L R S G d"),
+        "v": layouts.normal(rng, case, "L R S G d"),
+        **batch,
+        "parent": layouts.parents(case, batch, rng),
+        "status": np.arange(a["B"], dtype=np.int32) % 2,
+        "step": case.flags["step"],
+    }
 
 
 SPEC = OpSpec(
@@ -39,8 +77,8 @@ SPEC = OpSpec(
     scalars=(Scalar("step", "int"),),
     flops=flops,
     bytes=bytes_moved,
-    cases=lambda: (),
-    build=lambda case: {},
-    compare=lambda *_: (),
+    cases=cases,
+    build=build,
+    compare=exact("k", "v", "status"),
     derived={"B1": lambda a: a["B"] + 1},
 )

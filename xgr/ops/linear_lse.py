@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from xgr.ops.dtype import dtype
-from xgr.ops.spec import Arg, OpSpec, Problem
+from collections.abc import Iterable
+from functools import partial
+
+import numpy as np
+
+from xgr.ops import layouts
+from xgr.ops.compare import close
+from xgr.ops.dtype import MODEL_DTYPES, dtype
+from xgr.ops.spec import Arg, Case, OpSpec, Problem, Values
 
 
 def flops(problem: Problem) -> int:
@@ -16,6 +23,29 @@ def bytes_moved(problem: Problem) -> int:
     """Least bytes to move."""
     a, item = problem.sizes, dtype(problem.dtype).itemsize
     return item * a["h"] * (a["R"] + a["V"]) + 4 * a["R"]
+
+
+def cases() -> Iterable[Case]:
+    """Heads around a tile, extreme logits."""
+    case = partial(layouts.case, "linear_lse", {"R": 17, "V": 100, "h": 32})
+    for kind in MODEL_DTYPES:
+        yield case(kind)
+        yield case(kind, strided=True)
+    for vocab in (1, 127, 128, 129, 1025, 20_000):
+        yield case("bfloat16", V=vocab)
+    for count in (1, 31, 33, 129):
+        yield case("bfloat16", R=count, h=64)
+    yield case(gain=100)
+    yield case("bfloat16", V=5000, gain=20)
+
+
+def build(case: Case) -> Values:
+    """Host inputs of a case; with `gain` one logit stands far above the others."""
+    rng = np.random.default_rng(case.seed)
+    return {
+        "hidden": layouts.normal(rng, case, "R h", gain=case.flags.get("gain", 1)),
+        "head": layouts.normal(rng, case, "V h", gain=case.sizes["h"] ** -0.5),
+    }
 
 
 SPEC = OpSpec(
@@ -32,8 +62,8 @@ SPEC = OpSpec(
     scalars=(),
     flops=flops,
     bytes=bytes_moved,
-    cases=lambda: (),
-    build=lambda case: {},
-    compare=lambda *_: (),
+    cases=cases,
+    build=build,
+    compare=close("lse"),
     tier="plain",
 )

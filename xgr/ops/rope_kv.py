@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from xgr.ops.dtype import dtype
-from xgr.ops.spec import Arg, OpSpec, Problem, Scalar
+from collections.abc import Iterable
+from functools import partial
+
+import numpy as np
+
+from xgr.ops import layouts
+from xgr.ops.compare import both, close, exact
+from xgr.ops.dtype import MODEL_DTYPES, dtype
+from xgr.ops.spec import Arg, Case, OpSpec, Problem, Scalar, Values
 
 
 def flops(problem: Problem) -> int:
@@ -16,6 +23,42 @@ def bytes_moved(problem: Problem) -> int:
     """Least bytes to move."""
     a, item = problem.sizes, dtype(problem.dtype).itemsize
     return 2 * item * a["R"] * (a["H"] + 2 * a["G"]) * a["d"]
+
+
+def cases() -> Iterable[Case]:
+    """With and without norms, every slot, head sizes and groups."""
+    base = {"R": 21, "S": 3, "H": 4, "G": 2, "d": 64, "B": 3}
+    case = partial(layouts.case, "rope_kv", base)
+    for kind in MODEL_DTYPES:
+        yield case(kind, step=1, norm=True, spare=4)
+        yield case(kind, step=2, norm=False, strided=True)
+    for size in (16, 96, 128, 256):
+        yield case("bfloat16", R=7, d=size, step=0, norm=True)
+    for heads, groups in ((3, 3), (16, 1), (12, 4)):
+        yield case("bfloat16", R=7, H=heads, G=groups, step=1, norm=True)
+    for width in (1, 33, 129):
+        yield case(R=width, B=1, step=0, norm=True)
+    yield case(step=0, norm=False, live="none")
+    yield case(step=0, norm=True, gain=1000)
+
+
+def build(case: Case) -> Values:
+    """Host inputs of a case; dead rows are NaN, the last position is the table's last."""
+    rng, a = np.random.default_rng(case.seed), case.sizes
+    step, batch = int(case.flags["step"]), layouts.rows(case, rng)
+    prompt_len = rng.integers(0, 50, a["B"]).astype(np.int32)
+    qkv = layouts.heads(rng, case, a["R"])
+    qkv[layouts.dead(batch, a["R"])] = np.nan
+    return {
+        "qkv": qkv,
+        **layouts.rotation(rng, case, int(prompt_len.max()) + step + 1),
+        "prompt_len": prompt_len,
+        **batch,
+        "k": layouts.normal(rng, case, "R S G d"),
+        "v": layouts.normal(rng, case, "R S G d"),
+        "step": step,
+        "eps": 1e-6,
+    }
 
 
 SPEC = OpSpec(
@@ -43,9 +86,9 @@ SPEC = OpSpec(
     scalars=(Scalar("step", "int"), Scalar("eps", "float")),
     flops=flops,
     bytes=bytes_moved,
-    cases=lambda: (),
-    build=lambda case: {},
-    compare=lambda *_: (),
+    cases=cases,
+    build=build,
+    compare=both(close("out", "k"), exact("v")),
     derived={
         "B1": lambda a: a["B"] + 1,
         "F": lambda a: a["d"] // 2,

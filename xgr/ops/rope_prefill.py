@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from xgr.ops.dtype import dtype
-from xgr.ops.spec import Arg, OpSpec, Problem, Scalar
+from collections.abc import Iterable
+from functools import partial
+
+import numpy as np
+
+from xgr.ops import layouts
+from xgr.ops.compare import both, close, exact
+from xgr.ops.dtype import MODEL_DTYPES, dtype
+from xgr.ops.spec import Arg, Case, OpSpec, Problem, Scalar, Values
 
 
 def flops(problem: Problem) -> int:
@@ -16,6 +23,40 @@ def bytes_moved(problem: Problem) -> int:
     """Least bytes to move."""
     a, item = problem.sizes, dtype(problem.dtype).itemsize
     return 2 * item * a["N"] * (a["H"] + 2 * a["G"]) * a["d"]
+
+
+def cases() -> Iterable[Case]:
+    """With and without norms, cached prefixes, head sizes and groups."""
+    base = {"N": 24, "T": 60, "H": 4, "G": 2, "d": 64, "B": 3}
+    case = partial(layouts.case, "rope_prefill", base)
+    for kind in MODEL_DTYPES:
+        yield case(kind, norm=True)
+        yield case(kind, norm=False, cached=True, strided=True)
+    for size in (16, 96, 128, 256):
+        yield case("bfloat16", T=20, B=1, d=size, norm=True)
+    for heads, groups in ((3, 3), (16, 1), (12, 4)):
+        yield case("bfloat16", T=20, B=1, H=heads, G=groups, norm=True)
+    for count in (1, 33, 129):
+        yield case(N=count, T=count, B=1, prompt="full", norm=True)
+    yield case(norm=True, prompt="empty")
+    yield case(norm=True, cached=True, gain=1000)
+
+
+def build(case: Case) -> Values:
+    """Host inputs of a case; rows of nobody are NaN."""
+    rng = np.random.default_rng(case.seed)
+    batch = layouts.prompts(case, rng)
+    batch |= layouts.queries(case, batch, rng)
+    qkv = layouts.heads(rng, case, case.sizes["N"])
+    qkv[batch["q_start"][-1] :] = np.nan
+    return {
+        "qkv": qkv,
+        **layouts.rotation(rng, case, max(1, int(batch["prompt_len"].max()))),
+        **batch,
+        "k": layouts.normal(rng, case, "T G d"),
+        "v": layouts.normal(rng, case, "T G d"),
+        "eps": 1e-6,
+    }
 
 
 SPEC = OpSpec(
@@ -42,9 +83,9 @@ SPEC = OpSpec(
     scalars=(Scalar("eps", "float"),),
     flops=flops,
     bytes=bytes_moved,
-    cases=lambda: (),
-    build=lambda case: {},
-    compare=lambda *_: (),
+    cases=cases,
+    build=build,
+    compare=both(close("out", "k"), exact("v")),
     derived={
         "B1": lambda a: a["B"] + 1,
         "F": lambda a: a["d"] // 2,

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from xgr.ops.spec import Arg, OpSpec, Problem, Scalar
+from collections.abc import Iterable
+from functools import partial
+
+import numpy as np
+
+from xgr.ops import layouts
+from xgr.ops.compare import close
+from xgr.ops.spec import Arg, Case, OpSpec, Problem, Scalar, Values
 
 
 def flops(problem: Problem) -> int:
@@ -15,6 +22,27 @@ def bytes_moved(problem: Problem) -> int:
     """Least bytes to move."""
     a = problem.sizes
     return 8 * a["P"] * a["F"]
+
+
+def cases() -> Iterable[Case]:
+    """Usual head sizes; positions far from 0; a scaled table."""
+    case = partial(layouts.case, "rope_table", {"P": 33, "F": 32})
+    yield case()
+    yield case(F=8, base=1_000_000)
+    yield case(F=64, P=1)
+    yield case(F=64, P=5000)
+    yield case(scaled=True)
+    yield case(strided=True)
+
+
+def build(case: Case) -> Values:
+    """Host inputs of a case."""
+    size = case.sizes["F"]
+    exponent = -np.arange(size) / size
+    return {
+        "inv_freq": (float(case.flags.get("base", 10_000)) ** exponent).astype(np.float32),
+        "scaling": 1.2 if case.flags.get("scaled") else 1.0,
+    }
 
 
 SPEC = OpSpec(
@@ -31,8 +59,8 @@ SPEC = OpSpec(
     scalars=(Scalar("scaling", "float"),),
     flops=flops,
     bytes=bytes_moved,
-    cases=lambda: (),
-    build=lambda case: {},
-    compare=lambda *_: (),
+    cases=cases,
+    build=build,
+    compare=close("cos", "sin"),
     tier="plain",
 )

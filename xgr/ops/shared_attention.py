@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from xgr.ops.dtype import dtype
-from xgr.ops.spec import Arg, OpSpec, Problem, Scalar
+from collections.abc import Iterable
+from functools import partial
+
+import numpy as np
+
+from xgr.ops import layouts
+from xgr.ops.compare import close
+from xgr.ops.dtype import MODEL_DTYPES, dtype
+from xgr.ops.spec import Arg, Case, OpSpec, Problem, Scalar, Values
 
 
 def flops(problem: Problem) -> int:
@@ -16,6 +23,39 @@ def bytes_moved(problem: Problem) -> int:
     """Least bytes to move."""
     a, item = problem.sizes, dtype(problem.dtype).itemsize
     return item * a["d"] * (2 * a["T"] * a["G"] + 2 * a["R"] * a["H"]) + 4 * a["R"] * a["H"]
+
+
+def cases() -> Iterable[Case]:
+    """Widths, prompts, head sizes and groups on both sides of every tile."""
+    case = partial(
+        layouts.case, "shared_attention", {"R": 21, "H": 4, "G": 2, "d": 64, "T": 60, "B": 3}
+    )
+    for kind in MODEL_DTYPES:
+        yield case(kind, spare=4)
+        yield case(kind, live="all", strided=True)
+    for width in (1, 31, 32, 33, 127, 128, 129):
+        yield case("bfloat16", R=width, T=33, B=1)
+    for tokens in (1, 127, 128, 129, 300):
+        yield case("bfloat16", R=5, T=tokens, B=1, prompt="full")
+    for size in (16, 96, 128, 256):
+        yield case("bfloat16", R=7, d=size, B=2, spare=1)
+    for heads, groups in ((3, 3), (8, 1), (16, 1), (12, 4)):
+        yield case("bfloat16", R=7, H=heads, G=groups, B=2)
+    yield case(gain=50)
+    yield case(live="none")
+    yield case(prompt="empty")
+    yield case(R=9, T=12, B=5)
+
+
+def build(case: Case) -> Values:
+    """Host inputs of a case; dead queries and keys of no prompt are NaN."""
+    rng, a = np.random.default_rng(case.seed), case.sizes
+    batch = {**layouts.rows(case, rng), **layouts.prompts(case, rng)}
+    q = layouts.normal(rng, case, "R H d", gain=case.flags.get("gain", 1))
+    k, v = layouts.normal(rng, case, "T G d"), layouts.normal(rng, case, "T G d")
+    q[layouts.dead(batch, a["R"])] = np.nan
+    k[layouts.outside(batch, a["T"])] = v[layouts.outside(batch, a["T"])] = np.nan
+    return {"q": q, "k": k, "v": v, **batch, "scale": a["d"] ** -0.5}
 
 
 SPEC = OpSpec(
@@ -40,8 +80,8 @@ SPEC = OpSpec(
     scalars=(Scalar("scale", "float"),),
     flops=flops,
     bytes=bytes_moved,
-    cases=lambda: (),
-    build=lambda case: {},
-    compare=lambda *_: (),
+    cases=cases,
+    build=build,
+    compare=close("out", "lse"),
     derived={"B1": lambda a: a["B"] + 1},
 )

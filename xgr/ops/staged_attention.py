@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from xgr.ops.dtype import dtype
-from xgr.ops.spec import Arg, OpSpec, Problem, Scalar
+from collections.abc import Iterable
+from functools import partial
+
+import numpy as np
+
+from xgr.ops import layouts
+from xgr.ops.compare import close
+from xgr.ops.dtype import MODEL_DTYPES, dtype
+from xgr.ops.spec import Arg, Case, OpSpec, Problem, Scalar, Values
 
 
 def flops(problem: Problem) -> int:
@@ -19,6 +26,46 @@ def bytes_moved(problem: Problem) -> int:
         item * a["d"] * (2 * a["T"] * a["G"] + 2 * a["R"] * (a["H"] + a["S"] * a["G"]))
         + 4 * a["R"] * a["H"]
     )
+
+
+def cases() -> Iterable[Case]:
+    """Both stages, either one empty, and neither."""
+    base = {"R": 21, "H": 4, "G": 2, "d": 64, "T": 60, "S": 3, "B": 3}
+    case = partial(layouts.case, "staged_attention", base)
+    for kind in MODEL_DTYPES:
+        yield case(kind, step=2, spare=4)
+        yield case(kind, step=3, ancestors=True, strided=True)
+    for step in range(4):
+        yield case(step=step, ancestors=True, live="all")
+    for width in (1, 31, 32, 33, 127, 128, 129):
+        yield case("bfloat16", R=width, T=33, B=1, step=2, ancestors=True)
+    for tokens in (1, 127, 129, 300):
+        yield case("bfloat16", R=5, T=tokens, B=1, step=1, prompt="full")
+    for size in (16, 96, 128, 256):
+        yield case("bfloat16", R=7, d=size, step=2)
+    for heads, groups in ((3, 3), (16, 1)):
+        yield case("bfloat16", R=7, H=heads, G=groups, step=2)
+    yield case(step=3, gain=50)
+    yield case(step=3, live="none")
+    yield case(step=0, prompt="empty")
+    yield case(step=2, prompt="empty", ancestors=True)
+
+
+def build(case: Case) -> Values:
+    """Host inputs of a case; what no live row sees is NaN."""
+    rng, a = np.random.default_rng(case.seed), case.sizes
+    step = int(case.flags["step"])
+    batch = {**layouts.rows(case, rng), **layouts.prompts(case, rng)}
+    q = layouts.normal(rng, case, "R H d", gain=case.flags.get("gain", 1))
+    k, v = layouts.normal(rng, case, "T G d"), layouts.normal(rng, case, "T G d")
+    k_own, v_own = layouts.normal(rng, case, "R S G d"), layouts.normal(rng, case, "R S G d")
+    q[layouts.dead(batch, a["R"])] = np.nan
+    k[layouts.outside(batch, a["T"])] = v[layouts.outside(batch, a["T"])] = np.nan
+    k_own[:, step:] = v_own[:, step:] = np.nan
+    values: Values = {"q": q, "k": k, "v": v, "k_unshared": k_own, "v_unshared": v_own, **batch}
+    if case.flags.get("ancestors"):
+        values["ancestors"] = layouts.ancestors(case, batch, rng)
+    return {**values, "step": step, "scale": a["d"] ** -0.5}
 
 
 SPEC = OpSpec(
@@ -45,9 +92,9 @@ SPEC = OpSpec(
     scalars=(Scalar("step", "int"), Scalar("scale", "float")),
     flops=flops,
     bytes=bytes_moved,
-    cases=lambda: (),
-    build=lambda case: {},
-    compare=lambda *_: (),
+    cases=cases,
+    build=build,
+    compare=close("out", "lse"),
     derived={"B1": lambda a: a["B"] + 1},
     composed_of=("shared_attention", "unshared_attention", "merge_attention"),
 )

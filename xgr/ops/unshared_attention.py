@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from xgr.ops.dtype import dtype
-from xgr.ops.spec import Arg, OpSpec, Problem, Scalar
+from collections.abc import Iterable
+from functools import partial
+
+import numpy as np
+
+from xgr.ops import layouts
+from xgr.ops.compare import close
+from xgr.ops.dtype import MODEL_DTYPES, dtype
+from xgr.ops.spec import Arg, Case, OpSpec, Problem, Scalar, Values
 
 
 def flops(problem: Problem) -> int:
@@ -16,6 +23,46 @@ def bytes_moved(problem: Problem) -> int:
     """Least bytes to move."""
     a, item = problem.sizes, dtype(problem.dtype).itemsize
     return item * a["R"] * a["d"] * (2 * a["S"] * a["G"] + 2 * a["H"]) + 4 * a["R"] * a["H"]
+
+
+def cases() -> Iterable[Case]:
+    """Every step, with and without ancestors and bias."""
+    case = partial(
+        layouts.case, "unshared_attention", {"R": 21, "H": 4, "G": 2, "d": 64, "S": 3, "B": 3}
+    )
+    for kind in MODEL_DTYPES:
+        yield case(kind, step=2, spare=4)
+        yield case(kind, step=3, ancestors=True, strided=True)
+    for step in range(4):
+        yield case(step=step, ancestors=True)
+        yield case(step=step, ancestors=True, bias=True)
+    for width in (1, 31, 32, 33, 127, 128, 129):
+        yield case("bfloat16", R=width, B=1, step=2, ancestors=True)
+    for size in (16, 96, 128, 256):
+        yield case("bfloat16", R=7, d=size, step=2, bias=True)
+    for heads, groups in ((3, 3), (8, 1), (16, 1), (12, 4)):
+        yield case("bfloat16", R=7, H=heads, G=groups, step=3, ancestors=True)
+    yield case(S=1, step=1, live="all")
+    yield case(S=8, step=7, ancestors=True)
+    yield case(step=3, gain=50, ancestors=True)
+    yield case(step=3, live="none", ancestors=True)
+
+
+def build(case: Case) -> Values:
+    """Host inputs of a case; dead queries and slots from `step` on are NaN."""
+    rng, a = np.random.default_rng(case.seed), case.sizes
+    step = int(case.flags["step"])
+    batch = layouts.rows(case, rng)
+    q = layouts.normal(rng, case, "R H d", gain=case.flags.get("gain", 1))
+    k, v = layouts.normal(rng, case, "R S G d"), layouts.normal(rng, case, "R S G d")
+    q[layouts.dead(batch, a["R"])] = np.nan
+    k[:, step:] = v[:, step:] = np.nan
+    values: Values = {"q": q, "k": k, "v": v, **batch, "step": step, "scale": a["d"] ** -0.5}
+    if case.flags.get("ancestors"):
+        values["ancestors"] = layouts.ancestors(case, batch, rng)
+    if case.flags.get("bias"):
+        values["bias"] = layouts.normal(rng, case, "H S", "float32")
+    return values
 
 
 SPEC = OpSpec(
@@ -41,8 +88,8 @@ SPEC = OpSpec(
     scalars=(Scalar("step", "int"), Scalar("scale", "float")),
     flops=flops,
     bytes=bytes_moved,
-    cases=lambda: (),
-    build=lambda case: {},
-    compare=lambda *_: (),
+    cases=cases,
+    build=build,
+    compare=close("out", "lse"),
     derived={"B1": lambda a: a["B"] + 1},
 )
