@@ -204,6 +204,10 @@ def test_an_ambiguous_json_says_how_to_choose(tmp_path: Path) -> None:
         read_catalogue(path)
     assert items_by_sid(read_catalogue(path, format="index-json")) == [([1, 2, 3], [5])]
     assert items_by_sid(read_catalogue(path, format="sid2pid")) == [([0, 0, 5], [1, 2, 3])]
+    with pytest.raises(CatalogueError, match="fits no format"):
+        read_catalogue(write(tmp_path / "config.json", {"hidden_size": "x"}))
+    with pytest.raises(CatalogueError, match="saved catalogue; give its folder"):
+        read_catalogue(write(tmp_path / "catalogue.json", {"format": "xgr-catalogue"}))
     with pytest.raises(InputError, match="unknown catalogue format 'csv'; known: auto, index"):
         read_catalogue(path, format="csv")
     with pytest.raises(CatalogueError, match="does not exist"):

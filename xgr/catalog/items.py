@@ -7,6 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -65,6 +66,9 @@ class IntegerIds:
     def find(self, ids: Ids) -> Int64s:
         """Position of each id, or -1; "7" finds the item 7."""
         wanted, known = _as_int64(ids)
+        if self._dense:
+            known = known & (wanted >= 0) & (wanted < len(self.rank))
+            return np.where(known, self.rank[np.where(known, wanted, 0)], np.int64(-1))
         if len(wanted) <= FEW:
             value_at = _Ordered(self.values, self.rank)
             at = np.asarray([bisect_left(value_at, item) for item in wanted], dtype=np.int64)
@@ -74,6 +78,12 @@ class IntegerIds:
             at = lower_bound(lambda index: self.values[self.rank[index]], low, high, wanted)
         positions = self.rank[np.minimum(at, len(self.rank) - 1)].astype(np.int64)
         return np.where(known & (self.values[positions] == wanted), positions, -1)
+
+    @cached_property
+    def _dense(self) -> bool:
+        # Distinct ids that run from 0 to N - 1 are all of them: the rank is the look-up itself.
+        first, last = self.values[self.rank[0]], self.values[self.rank[-1]]
+        return bool(first == 0 and last == len(self.rank) - 1)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What is saved, by name."""
@@ -242,6 +252,11 @@ def _normalise(given: Any, where: str) -> npt.NDArray[Any] | list[str]:
 def _as_int64(ids: Ids) -> tuple[Int64s, Bools]:
     if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":
         return ids.astype(np.int64), ids <= _INT64.max
+    if all(type(item) is int for item in ids):
+        try:
+            return np.asarray(ids, dtype=np.int64), np.ones(len(ids), dtype=np.bool_)
+        except OverflowError:
+            pass  # the slow way tells which ids cannot be
     wanted = np.zeros(len(ids), dtype=np.int64)
     known = np.zeros(len(ids), dtype=np.bool_)
     for index, item in enumerate(ids):

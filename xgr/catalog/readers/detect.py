@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from xgr.catalog.readers.json_maps import decode
+from xgr.catalog.storage import MANIFEST
 from xgr.errors import CatalogueError
 
 FORMATS = ("index-json", "info-txt", "id2sid", "sid2pid", "jsonl", "parquet", "npy", "saved")
@@ -23,7 +24,7 @@ _CONVERT = (
     "is a pickled file, which can run code when it is read; convert it where it was made, with "
     "numpy.save('items.npy', numpy.asarray(sids, dtype='int32'))"
 )
-_PICKLED = (".pkl", ".pickle", ".pt", ".pth", ".bin")
+_PICKLED = (".pkl", ".pickle", ".pt", ".pth")
 
 
 def detect(path: Path) -> str:
@@ -55,23 +56,26 @@ def _json_format(path: Path) -> str:
         return "index-json"
     if name.startswith(("sid2pid", "sid2iid")):
         return "sid2pid"
-    entries = decode(path)
-    key, value = next(iter(entries.items()))
-    chosen = _of_entry(key, value)
-    if chosen is None:
+    if name == MANIFEST:
+        raise CatalogueError(f"{path} belongs to a saved catalogue; give its folder, {path.parent}")
+    key, value = next(iter(decode(path).items()))
+    fits = _formats_of(key, value[0] if isinstance(value, list) and value else value)
+    if len(fits) != 1:
+        number = "more than one format" if fits else "no format"
         raise CatalogueError(
-            f"{path}: its first entry, {key!r}: {str(value)[:60]}, fits more than one format; pass "
+            f"{path}: its first entry, {key!r}: {str(value)[:60]}, fits {number}; pass "
             'format= (--format): "index-json" if the key is an item and the value its codes, '
             '"sid2pid" if the key is a packed SID and the value its items'
         )
-    return chosen
+    return fits[0]
 
 
-def _of_entry(key: str, value: Any) -> str | None:
-    if isinstance(value, list) and value and isinstance(value[0], str) and value[0][:1] == "<":
-        return "index-json"
-    if key.isdecimal() and (
-        isinstance(value, int) or (isinstance(value, list) and value and isinstance(value[0], dict))
-    ):
-        return "sid2pid"
-    return None
+def _formats_of(key: str, first: Any) -> list[str]:
+    # `first` is the first code of an item, or the first item of a SID.
+    if isinstance(first, str) and first.startswith("<"):
+        return ["index-json"]
+    if not key.isdecimal():
+        return ["index-json"] if isinstance(first, int) else []
+    if isinstance(first, dict):
+        return ["sid2pid"]
+    return ["index-json", "sid2pid"] if isinstance(first, (int, str)) else []

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from xgr.catalog.catalogue import Catalogue
-from xgr.catalog.readers.rows import Options, from_rows, titles_of
+from xgr.catalog.readers.rows import Options, from_rows
+from xgr.catalog.readers.titles import titles_of
 from xgr.errors import CatalogueError
 
 # OpenOneRec packs three codes of 13 bits into one integer.

@@ -9,7 +9,7 @@ from typing import Any
 
 from xgr.catalog.catalogue import Catalogue
 from xgr.catalog.labels import Label, LabelKind, encode_rows
-from xgr.errors import CatalogueError
+from xgr.catalog.readers.titles import titles_of
 
 
 @dataclass(frozen=True)
@@ -38,29 +38,3 @@ def from_rows(
     if options.titles is not None:
         titles = titles_of(options.titles, item_ids, rows)
     return Catalogue.from_sids(codes, item_ids, labels, titles=titles, out=options.out, where=where)
-
-
-def titles_of(
-    path: Path, item_ids: Sequence[Any], rows: Sequence[Sequence[Label]] | None
-) -> list[str | None]:
-    """Titles of items from an info-txt file, None for those it lacks.
-
-    Raises:
-        CatalogueError: the file gives an item another SID, or no item is in it: a wrong file.
-    """
-    from xgr.catalog.readers.info import read_lines
-
-    by_item = {item: (sid, title) for sid, title, item in read_lines(path)}
-    titles: list[str | None] = []
-    for row, item in enumerate(item_ids):
-        sid, title = by_item.get(str(item), ("", None))
-        given = "".join(str(label) for label in rows[row]) if rows is not None else ""
-        if title is not None and given.startswith("<") and sid != given:
-            raise CatalogueError(
-                f"{path}: item {item!r} has the SID {sid}, but {given} in the catalogue; "
-                "the two files are of different versions"
-            )
-        titles.append(title)
-    if not any(titles):
-        raise CatalogueError(f"{path}: has a title for none of the catalogue's items")
-    return titles

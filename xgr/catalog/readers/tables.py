@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from xgr.catalog.catalogue import Catalogue
 from xgr.catalog.labels import LabelKind
-from xgr.catalog.readers.rows import Options, from_rows, titles_of
+from xgr.catalog.readers.rows import Options, from_rows
+from xgr.catalog.readers.titles import titles_of
 from xgr.errors import CatalogueError
 
 _CODE_COLUMNS: dict[str, LabelKind] = {"token_ids": "token_id", "sid": "code", "codes": "code"}

@@ -1,0 +1,59 @@
+"""Lines of SID, title and item id between tabs, and the titles they give to items."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from xgr.catalog.labels import Label
+from xgr.errors import CatalogueError
+
+_SID = re.compile(r"(?:<[^<>\s]+>)+")
+
+
+def titles_of(
+    path: Path, item_ids: Sequence[Any], rows: Sequence[Sequence[Label]] | None
+) -> list[str | None]:
+    """Titles of items from an info-txt file, None for those it lacks.
+
+    Raises:
+        CatalogueError: the file gives an item another SID, or no item is in it: a wrong file.
+    """
+    by_item = {item: (sid, title) for sid, title, item in read_lines(path)}
+    titles: list[str | None] = []
+    for row, item in enumerate(item_ids):
+        sid, title = by_item.get(str(item), ("", None))
+        given = "".join(str(label) for label in rows[row]) if rows is not None else ""
+        if title is not None and given.startswith("<") and sid != given:
+            raise CatalogueError(
+                f"{path}: item {item!r} has the SID {sid}, but {given} in the catalogue; "
+                "the two files are of different versions"
+            )
+        titles.append(title)
+    if not any(titles):
+        raise CatalogueError(f"{path}: has a title for none of the catalogue's items")
+    return titles
+
+
+def read_lines(path: Path) -> Iterator[tuple[str, str, str]]:
+    """SID, title and item id of every line; a title may hold tabs itself.
+
+    Raises:
+        CatalogueError: with the line, counted from 1, that is not of this form.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CatalogueError(f"{path}: not a readable UTF-8 file: {error}") from None
+    # Not splitlines(): titles may hold separators that Unicode counts as line ends.
+    for number, line in enumerate(text.split("\n"), start=1):
+        fields = line.rstrip("\r").split("\t")
+        if fields == [""]:
+            continue
+        if len(fields) < 3 or not _SID.fullmatch(fields[0].strip()) or not fields[-1].strip():
+            raise CatalogueError(
+                f"{path}: line {number}: {line[:80]!r} is not SID, title and item id between tabs"
+            )
+        yield fields[0].strip(), "\t".join(fields[1:-1]).strip(), fields[-1].strip()
