@@ -81,7 +81,7 @@ class Search:
     def __call__(self, history: list[int]) -> Found:
         """The SIDs for a history whose last item is the target."""
         prompt = self._games.prompt(history, self._max_items)
-        return beam_search(self._model, prompt, self._trie, self._width, cache=self._cache)
+        return beam_search(self._model, prompt, self._trie, self._width, beam_cache=self._cache)
 
 
 def _arguments() -> argparse.Namespace:

@@ -51,7 +51,7 @@ def beam_search(
     *,
     normalize: str = "vocab",
     level_tokens: Sequence[Sequence[int]] | None = None,
-    cache: CacheMaker = DynamicBeams,
+    beam_cache: CacheMaker = DynamicBeams,
 ) -> Found:
     """The best SIDs after a prompt, by the sum of their tokens' log-probabilities.
 
@@ -63,14 +63,15 @@ def beam_search(
         normalize: what a log-probability is normalised over: "vocab" all rows of the head,
             "level" the tokens in `level_tokens`, "children" a beam's children, "none" nothing.
         level_tokens: token ids of each level, for "level".
-        cache: makes the K/V cache; the library's own, or a `FixedBeams` kept between calls.
+        beam_cache: makes the K/V cache; the library's own, or a `FixedBeams` kept between calls.
     """
     trie = sids if isinstance(sids, Trie) else Trie(sids)
     width = [widths] * trie.depth if isinstance(widths, int) else list(widths)
     if len(width) != trie.depth or min(width) < 1:
         raise ValueError(f"widths must be {trie.depth} numbers of at least 1, got {widths}")
-    past = cache(model.config, trie.depth - 1)
-    logits = _forward(model, torch.tensor([list(prompt_ids)]), past)
+    past = beam_cache(model.config, trie.depth - 1)
+    given = _as_argument(model, past)
+    logits = _forward(model, torch.tensor([list(prompt_ids)]), given)
     paths = torch.empty((1, 0), dtype=torch.int64)
     node = torch.zeros(1, dtype=torch.int64)
     score = torch.zeros(1, dtype=torch.float64)
@@ -89,19 +90,23 @@ def beam_search(
         paths = torch.cat((paths[parent], token[kept, None]), dim=1)
         if level + 1 < trie.depth:
             past.follow(parent)
-            logits = _forward(model, token[kept, None], past)
+            logits = _forward(model, token[kept, None], given)
     best = score.argsort(descending=True, stable=True)
     sids_out = [tuple(path) for path in paths[best].tolist()]
     return Found(list(zip(sids_out, score[best].tolist(), strict=True)), gaps)
 
 
-def _forward(model: Any, ids: torch.Tensor, past: BeamCache) -> torch.Tensor:
+def _forward(model: Any, ids: torch.Tensor, past: dict[str, Any]) -> torch.Tensor:
     """Logits float32 [rows, V] of the last position of ids [rows, n]; the cache grows by n."""
-    # The library renamed the argument within its fifth version.
-    name = "cache" if "cache" in inspect.signature(model.forward).parameters else "past_key_values"
-    out = model(input_ids=ids, use_cache=True, logits_to_keep=1, **{name: past.layers})
+    out = model(input_ids=ids, use_cache=True, logits_to_keep=1, **past)
     logits: torch.Tensor = out.logits[:, -1]
     return logits
+
+
+def _as_argument(model: Any, past: BeamCache) -> dict[str, Any]:
+    """The cache under the name that the library has for it: renamed within its fifth version."""
+    known = inspect.signature(model.forward).parameters
+    return {"cache" if "cache" in known else "past_key_values": past.layers}
 
 
 def _log_norm(

@@ -73,9 +73,9 @@ def test_narrow_search_keeps_the_best_prefixes(
 def test_both_caches_agree(folder: Path, sids: list[Sid], widths: int | list[int]) -> None:
     model, fixed = load(folder), FixedBeams()
     for prompt in (PROMPT, PROMPT[:3], PROMPT * 2):
-        ours = beam_search(model, prompt, sids, widths, cache=fixed)
+        ours = beam_search(model, prompt, sids, widths, beam_cache=fixed)
         assert_same(
-            ours.results, beam_search(model, prompt, sids, widths, cache=DynamicBeams).results
+            ours.results, beam_search(model, prompt, sids, widths, beam_cache=DynamicBeams).results
         )
 
 

@@ -44,6 +44,8 @@ def test_last_run_is_free_only_where_the_width_cut_it() -> None:
     other: Scored = [*WANT[:3], ((5,), -3.00002)]
     assert compare(other, found(last_gap=5e-5)) == []
     assert compare(other, found(last_gap=2e-4)) != []
+    first: Scored = [((5,), -1.0), *WANT[1:]]
+    assert compare(first, found(last_gap=5e-5)) != []
 
 
 def test_users_are_excused_only_by_a_near_cut() -> None:

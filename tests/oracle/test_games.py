@@ -57,7 +57,7 @@ def test_search_on_the_real_checkpoint(games: Games) -> None:
     model = load(shared("models/games-qwen3-6m"))
     trie, fixed = Trie(games.items), FixedBeams()
     for _, history in games.users[:2]:
-        found = beam_search(model, games.prompt(history), trie, 50, cache=fixed)
+        found = beam_search(model, games.prompt(history), trie, 50, beam_cache=fixed)
         plain = beam_search(model, games.prompt(history), trie, 50)
         assert [sid for sid, _ in found.results] == [sid for sid, _ in plain.results]
         assert len(found.results) == 50
