@@ -184,6 +184,12 @@ class Recommender:
                     scores[catalogue.leaf_of(catalogue.position(found.item_id))] = found.score
             return [scores[leaf] for leaf in leaves]
 
+    def count_invalid(self, sids: Sequence[Sequence[int]]) -> int:
+        """How many token sequences spell no SID of the current catalogue."""
+        codes = [{token: code for code, token in enumerate(ids)} for ids in self.engine.token_ids]
+        rows = [[c.get(t, -1) for c, t in zip(codes, sid, strict=True)] for sid in sids]
+        return sum(leaf < 0 for leaf in self.store.current.find(rows).tolist()) if rows else 0
+
     def _prompt(
         self,
         user: Any,

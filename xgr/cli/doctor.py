@@ -1,0 +1,52 @@
+"""`xgr doctor`: what of each backend is there, what is missing, and the command that mends it."""
+
+from __future__ import annotations
+
+import json
+import platform
+from typing import Any
+
+import typer
+
+import xgr
+from xgr import env
+from xgr.cli.options import JsonFlag
+from xgr.errors import BackendMissing
+from xgr.registry import discover
+
+
+def doctor(as_json: JsonFlag = False) -> None:
+    """Report every backend; exit code 1 when none that computes is usable."""
+    reports = [_report(device) for device in discover.found()]
+    reports += [
+        {"device": device, "usable": False, "summary": f"{what}: not part of this release"}
+        for device, what in discover.PLANNED.items()
+        if device not in discover.found()
+    ]
+    settings = {v.name: v.meaning for v in env.VARIABLES}
+    if as_json:
+        found = {"xgr": xgr.__version__, "python": platform.python_version()}
+        typer.echo(json.dumps({**found, "backends": reports, "env": settings}, indent=1))
+    else:
+        typer.echo(f"xgr {xgr.__version__}, Python {platform.python_version()}")
+        for report in reports:
+            mark = "ok " if report["usable"] else "-- "
+            typer.echo(f"{mark}{report['device']:6} {report['summary']}")
+            for reason in report.get("missing", ()):
+                typer.echo(f"          {reason}")
+        typer.echo("environment variables:")
+        for name, meaning in settings.items():
+            typer.echo(f"   {name:18} {meaning}")
+    if not any(r["usable"] for r in reports if r["device"] != "null"):
+        raise typer.Exit(1)
+
+
+def _report(device: str) -> dict[str, Any]:
+    try:
+        probe = discover.load(device).probe()
+    except BackendMissing as error:
+        return {"device": device, "usable": False, "summary": str(error)}
+    report: dict[str, Any] = {"device": device, "usable": probe.available}
+    report["summary"] = f"{probe.summary} ({discover.found()[device].origin})"
+    report["missing"] = [str(reason) for reason in probe.reasons]
+    return report

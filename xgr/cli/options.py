@@ -1,0 +1,72 @@
+"""Options that several commands share, and how their texts are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from xgr.engine import Recommender
+from xgr.errors import InputError
+
+Model = Annotated[Path, typer.Option(help="Checkpoint folder, Hugging Face layout.")]
+CatalogPath = Annotated[
+    Path, typer.Option("--catalog", help="Catalogue: a file of items or a built folder.")
+]
+BeamWidth = Annotated[str, typer.Option(help="Beams kept: one number, or one a level: 64,128,256.")]
+Items = Annotated[int, typer.Option("-k", help="Items a user.")]
+Device = Annotated[str, typer.Option(help="Device: cpu, or one that another package adds.")]
+Template = Annotated[
+    str | None,
+    typer.Option(help="Prompt template: plain, minionerec, lcrec or openonerec."),
+]
+MaxItems = Annotated[int | None, typer.Option(help="History items that enter the prompt.")]
+Normalize = Annotated[
+    str, typer.Option(help="What log-probs are relative to: vocab, level, children, none.")
+]
+KvMode = Annotated[str | None, typer.Option(help="K/V of beams: ancestors or reorder.")]
+Unconstrained = Annotated[
+    bool, typer.Option("--unconstrained", help="Search the whole vocabulary, for measuring.")
+]
+ExcludeHistory = Annotated[
+    bool, typer.Option("--exclude-history", help="Items of the history do not come out.")
+]
+Lanes = Annotated[int | None, typer.Option(help="Batches served side by side.")]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def width(text: str) -> int | list[int]:
+    """The beam width of an option: "128" or "64,128,256"."""
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"--beam-width is {text!r}, need a number or one a level, as in 64,128,256"
+        ) from None
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def load(
+    model: Path,
+    catalog: Path,
+    device: str,
+    template: str | None,
+    max_items: int | None,
+    normalize: str,
+    kv_mode: str | None,
+    unconstrained: bool,
+    lanes: int | None,
+) -> Recommender:
+    """The recommender that the shared options describe."""
+    return Recommender.from_pretrained(
+        model,
+        catalog,
+        device,
+        template=template,
+        max_items=max_items,
+        normalize=normalize,
+        kv_mode=kv_mode,
+        constrained=not unconstrained,
+        lanes=lanes,
+    )

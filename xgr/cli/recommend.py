@@ -1,0 +1,69 @@
+"""`xgr recommend`: the next items of one user."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from xgr.cli import options
+from xgr.errors import InputError
+
+
+def recommend(
+    model: options.Model,
+    catalog: options.CatalogPath,
+    history: Annotated[
+        str | None, typer.Option(help="Item ids or SIDs in time order, comma separated.")
+    ] = None,
+    prompt: Annotated[str | None, typer.Option(help="The prompt as text instead.")] = None,
+    beam_width: options.BeamWidth = "128",
+    k: options.Items = 10,
+    exclude: Annotated[str, typer.Option(help="Item ids that may not come out.")] = "",
+    device: options.Device = "cpu",
+    template: options.Template = None,
+    max_items: options.MaxItems = None,
+    normalize: options.Normalize = "vocab",
+    exclude_history: options.ExcludeHistory = False,
+    as_json: options.JsonFlag = False,
+) -> None:
+    """Recommend the next items of one history."""
+    if (history is None) == (prompt is None):
+        raise InputError("give --history or --prompt, not both and not none")
+    recommender = options.load(
+        model, catalog, device, template, max_items, normalize, None, False, 1
+    )
+    found = recommender.recommend(
+        [_split(history)] if history is not None else None,
+        k,
+        options.width(beam_width),
+        prompts=[prompt] if prompt is not None else None,
+        exclude=_split(exclude),
+        exclude_history=exclude_history,
+    )[0]
+    if as_json:
+        rows = [
+            {
+                "item_id": item.item_id,
+                "score": item.score,
+                "token_ids": list(item.token_ids),
+                "level_scores": list(item.level_scores),
+                "title": item.title,
+            }
+            for item in found
+        ]
+        head = {"normalize": found.normalize, "catalogue_version": found.catalogue_version}
+        typer.echo(json.dumps({**head, "n_valid": found.n_valid, "items": rows}))
+        return
+    table = Table("rank", "item", "score", "SID", "title")
+    for rank, item in enumerate(found, 1):
+        sid = "".join(recommender.speller.tokenizer.tokens(item.token_ids))
+        table.add_row(str(rank), str(item.item_id), f"{item.score:.4f}", sid, item.title or "")
+    Console().print(table)
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

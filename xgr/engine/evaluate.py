@@ -1,0 +1,158 @@
+"""Leave-one-out evaluation: the last item of each history is what should be recommended."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import log2
+from pathlib import Path
+from typing import Any
+
+from xgr.engine.recommender import Recommender
+from xgr.engine.request import ItemId, Width
+from xgr.engine.results import Recommendations
+from xgr.errors import InputError
+
+# users whose results are held at once
+_CHUNK = 256
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """Sums over users, and the rates that follow.
+
+    Attributes:
+        k: cut-off of recall and NDCG.
+        users: users evaluated.
+        skipped: users with fewer than two items.
+        hits: users whose target is among the first k items.
+        gain: sum of 1 / log2(rank + 1) over hits, rank from 1.
+        beams: SIDs that came out of all searches.
+        invalid: of these, token sequences that spell no SID of the catalogue.
+        seconds: time inside `recommend`, tokenisation included.
+        rows: what each user got, when kept.
+    """
+
+    k: int
+    users: int = 0
+    skipped: int = 0
+    hits: int = 0
+    gain: float = 0.0
+    beams: int = 0
+    invalid: int = 0
+    seconds: float = 0.0
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def metrics(self) -> dict[str, float | int]:
+        """Rates by their names in the field."""
+        users = max(1, self.users)
+        return {
+            "users": self.users,
+            "skipped": self.skipped,
+            f"recall@{self.k}": self.hits / users,
+            f"ndcg@{self.k}": self.gain / users,
+            "invalid_rate": self.invalid / max(1, self.beams),
+            "users_per_s": self.users / self.seconds if self.seconds else 0.0,
+        }
+
+
+def read_histories(path: str | Path) -> dict[str, list[ItemId]]:
+    """Histories of a file: {"user": [items in time order]}, as JSON, or JSON lines of such objects.
+
+    Raises:
+        InputError: another form, with the user.
+    """
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+        objects = text.splitlines() if file.suffix == ".jsonl" else [text]
+        parsed = [json.loads(line) for line in objects if line.strip()]
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(f"{file}: histories cannot be read: {error}") from error
+    histories: dict[str, list[ItemId]] = {}
+    for entry in parsed:
+        if not isinstance(entry, dict):
+            raise InputError(f'{file}: need {{"user": [item ids in time order]}} objects')
+        for user, items in entry.items():
+            if not isinstance(items, list) or not all(isinstance(i, int | str) for i in items):
+                raise InputError(f"{file}: user {user!r} has {items!r}, need a list of item ids")
+            if user in histories:
+                raise InputError(f"{file}: user {user!r} is there twice")
+            histories[user] = items
+    return histories
+
+
+def evaluate(
+    recommender: Recommender,
+    histories: Mapping[str, Sequence[ItemId]],
+    *,
+    k: int = 10,
+    beam_width: Width = 128,
+    exclude_history: bool = False,
+    keep_rows: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Evaluation:
+    """Recommend from each history without its last item, and look for that item.
+
+    Args:
+        recommender: what is measured.
+        histories: items in time order by user; users with fewer than two are skipped.
+        k: cut-off.
+        beam_width: beams, one number or one a level.
+        exclude_history: earlier items may not come out (an item bought twice is then a miss).
+        keep_rows: keep every user's SIDs, scores and items in `rows`.
+        progress: told how many users were done.
+    """
+    result = Evaluation(k)
+    usable = [(user, items) for user, items in histories.items() if len(items) >= 2]
+    result.skipped = len(histories) - len(usable)
+    for chunk in _chunks(usable):
+        begin = time.perf_counter()
+        found = recommender.recommend(
+            [items[:-1] for _, items in chunk],
+            k,
+            beam_width,
+            exclude_history=exclude_history,
+            progress=progress,
+        )
+        result.seconds += time.perf_counter() - begin
+        for (user, items), own in zip(chunk, found, strict=True):
+            _count(result, recommender, user, items[-1], own, keep_rows)
+    return result
+
+
+def _chunks(
+    usable: Sequence[tuple[str, Sequence[ItemId]]],
+) -> Iterator[Sequence[tuple[str, Sequence[ItemId]]]]:
+    for begin in range(0, len(usable), _CHUNK):
+        yield usable[begin : begin + _CHUNK]
+
+
+def _count(
+    result: Evaluation,
+    recommender: Recommender,
+    user: str,
+    target: ItemId,
+    own: Recommendations,
+    keep_rows: bool,
+) -> None:
+    result.users += 1
+    ranked = [str(item.item_id) for item in own]
+    if str(target) in ranked:
+        result.hits += 1
+        result.gain += 1 / log2(ranked.index(str(target)) + 2)
+    beams = own.beams()
+    # judged from the tokens that came out, not from what the search believes
+    result.beams += len(beams)
+    result.invalid += recommender.count_invalid([b.token_ids for b in beams])
+    if keep_rows:
+        result.rows.append(
+            {
+                "user": user,
+                "token_ids": [list(b.token_ids) for b in beams],
+                "scores": [b.score for b in beams],
+                "item_ids": [list(b.item_ids) for b in beams],
+            }
+        )
