@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from xgr.ops.spec import Arg, OpSpec, Problem, Scalar
+from collections.abc import Iterable
+
+import numpy as np
+
+from xgr.ops import beams
+from xgr.ops.ranked import identical
+from xgr.ops.spec import Arg, Case, OpSpec, Problem, Scalar, Values
 
 
 def flops(problem: Problem) -> int:
@@ -14,6 +20,46 @@ def bytes_moved(problem: Problem) -> int:
     """Least bytes to move."""
     a = problem.sizes
     return 4 * a["R"] * a["C"] + 12 * a["RO"]
+
+
+def cases() -> Iterable[Case]:
+    """Layouts, numbers, orders, and widths on both sides of every likely threshold."""
+    for order in ("path", "rank"):
+        yield _case(1, 1, 300, 20, order)
+        yield _case(3, 14, 9, 20, order, live="some", nobody=2, width="ragged", data="ties")
+        yield _case(2, 60, 5, 7, order, data="ties")
+        yield _case(2, 4, 40, 90, order, width="over", data="minus_inf")
+        for data in ("flat", "peaked", "extreme", "low", "nan", "plus_inf"):
+            yield _case(2, 8, 33, 21, order, data=data)
+    for width in (1, 31, 32, 33, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025):
+        yield _case(1, width, 17, width, "path", data="ties")
+        yield _case(2, 6, 1100, 2 * width, "rank", data="ties")
+    yield _case(2, 3, 1, 8, "rank")
+    yield _case(2, 8, 9, 8, "path", live="none")
+    yield _case(2, 8, 9, 8, "rank", strided=True)
+    yield _case(1, 512, 8192, 512, "path", perf=True)
+
+
+def _case(b: int, r: int, c: int, ro: int, order: str, **flags: str | int | bool) -> Case:
+    return Case("beam_sort", {"B": b, "R": r, "C": c, "RO": ro}, flags={"order": order, **flags})
+
+
+def build(case: Case) -> Values:
+    """Host inputs of a case."""
+    rng = np.random.default_rng(case.seed)
+    batch = beams.batch(rng, case)
+    kind = str(case.flags.get("data", "normal"))
+    scores = beams.scores(rng, kind, case.sizes["R"], case.sizes["C"])
+    beams.spoil(scores, kind, batch)
+    return {
+        "scores": beams.poison(scores, batch.is_live),
+        "cumulative": batch.cumulative,
+        "row_start": batch.row_start,
+        "live": batch.live,
+        "row_start_out": batch.row_start_out,
+        "out_width": batch.out_width,
+        "order": case.flags["order"],
+    }
 
 
 SPEC = OpSpec(
@@ -43,8 +89,8 @@ SPEC = OpSpec(
     scalars=(Scalar("order", "str", flag=True, choices=("path", "rank")),),
     flops=flops,
     bytes=bytes_moved,
-    cases=lambda: (),
-    build=lambda case: {},
-    compare=lambda *_: (),
+    cases=cases,
+    build=build,
+    compare=identical,
     derived={"B1": lambda a: a["B"] + 1},
 )

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from xgr.ops.dtype import dtype
-from xgr.ops.spec import Arg, OpSpec, Problem, Scalar
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from xgr.ops import beams
+from xgr.ops.dtype import MODEL_DTYPES, dtype
+from xgr.ops.ranked import identical, ranked
+from xgr.ops.spec import Arg, Case, OpSpec, Problem, Scalar, Values
 
 # bit of status[b]: a score of the request was NaN or +inf
 NAN_LOGIT = 1
@@ -19,6 +25,90 @@ def bytes_moved(problem: Problem) -> int:
     """Least bytes to move."""
     a, item = problem.sizes, dtype(problem.dtype).itemsize
     return item * a["R"] * a["K"] + 16 * a["RO"]
+
+
+def cases() -> Iterable[Case]:
+    """Levels, normalisations, filters, layouts, numbers and widths."""
+    for order in ("path", "rank"):
+        yield _case(3, 3, 11, 20, 0, order=order, live="some")
+        yield _case(3, 14, 9, 20, 1, order=order, live="some", nobody=2, width="ragged")
+        yield _case(2, 9, 7, 30, 2, order=order, data="ties", width="over")
+        yield _case(2, 8, 33, 21, 1, order=order, trie=False, data="ties")
+        for data in ("flat", "peaked", "extreme", "low", "minus_inf", "nan", "plus_inf"):
+            yield _case(2, 8, 33, 21, 1, order=order, data=data, items=400)
+    for kind in MODEL_DTYPES:
+        for normalize in ("vocab", "level", "children", "none"):
+            yield _case(2, 8, 21, 14, 1, kind, normalize=normalize, items=400)
+    for normalize in ("level", "children"):
+        yield _case(2, 8, 9, 21, 2, normalize=normalize, order="rank", filters="mixed")
+        yield _case(2, 8, 9, 21, 1, normalize=normalize, trie=False)
+        for data in ("minus_inf", "nan", "plus_inf"):
+            yield _case(2, 8, 33, 21, 1, normalize=normalize, data=data, items=400)
+    for kind in ("exclude", "allow", "mask", "mixed", "nothing"):
+        yield _case(3, 20, 13, 30, 2, filters=kind, items=600, data="ties")
+    yield _case(3, 3, 70, 30, 0, filters="mixed", order="rank")
+    for width in (1, 31, 32, 33, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025):
+        yield _case(1, width, 17, width, 2, data="ties", items=700)
+        yield _case(1, 6, 400, width, 1, data="ties", items=4000, order="rank")
+    # a narrow level after a wide one and the reverse; fewer candidates than beams
+    yield _case(2, 100, 9, 5, 2, data="ties")
+    yield _case(2, 4, 9, 100, 1, data="ties")
+    yield _case(2, 12, 9, 40, 2, chains=True, width="over", order="rank")
+    yield _case(1, 1, 1, 4, 0)
+    yield _case(2, 9, 1, 12, 1)
+    # few legal codes among many: what a mask after the selection would lose
+    yield _case(2, 40, 3000, 40, 1, data="flat", items=12_000)
+    yield _case(2, 9, 9, 14, 2, missing=True)
+    yield _case(2, 9, 9, 14, 1, live="none", nobody=1)
+    yield _case(2, 8, 33, 21, 1, strided=True, filters="mixed")
+    yield _case(2, 8, 33, 21, 1, "bfloat16", strided=True, trie=False)
+    for r, level in ((1, 0), (512, 1), (512, 2)):
+        yield _case(1, r, 8192, 512, level, items=1_000_000, perf=True)
+    yield _case(1, 512, 8192, 512, 1, trie=False, perf=True)
+
+
+def _case(
+    b: int, r: int, k: int, ro: int, level: int, kind: str = "float32", **flags: str | int | bool
+) -> Case:
+    stated: dict[str, str | int | bool] = {"level": level, "normalize": "vocab", "order": "path"}
+    return Case("beam_step", {"B": b, "R": r, "K": k, "RO": ro}, kind, stated | flags)
+
+
+def build(case: Case) -> Values:
+    """Host inputs of a case."""
+    rng = np.random.default_rng(case.seed)
+    batch = beams.batch(rng, case)
+    kind = str(case.flags.get("data", "normal"))
+    logits = beams.scores(rng, kind, case.sizes["R"], case.sizes["K"])
+    beams.spoil(logits, kind, batch)
+    lse = None
+    if case.flags["normalize"] == "vocab":
+        whole = np.round(4 + 4 * rng.random(case.sizes["R"])).astype(np.float32)
+        lse = beams.poison(whole, batch.is_live)
+    return {
+        "logits": beams.model_type(beams.poison(logits, batch.is_live), case.dtype),
+        "lse": lse,
+        "cumulative": batch.cumulative,
+        "node": batch.node,
+        "row_start": batch.row_start,
+        "live": batch.live,
+        "row_start_out": batch.row_start_out,
+        "out_width": batch.out_width,
+        "trie": batch.trie,
+        "filters": batch.filters,
+        # a bit of an earlier op, which stays
+        "status": np.where(np.arange(case.sizes["B"]) == 1, 2, 0).astype(np.int32),
+        "level": batch.level,
+        "normalize": case.flags["normalize"],
+        "order": case.flags["order"],
+    }
+
+
+def compare(case: Case, inputs: Values, expected: Values, got: Values) -> Sequence[str]:
+    """Exact where no exponential is involved, else up to its rounding."""
+    exact = case.flags["normalize"] in ("vocab", "none")
+    rule = identical if exact else ranked(1e-5, 1e-6, "cumulative_out", "row_start_out")
+    return rule(case, inputs, expected, got)
 
 
 SPEC = OpSpec(
@@ -59,8 +149,8 @@ SPEC = OpSpec(
     ),
     flops=flops,
     bytes=bytes_moved,
-    cases=lambda: (),
-    build=lambda case: {},
-    compare=lambda *_: (),
+    cases=cases,
+    build=build,
+    compare=compare,
     derived={"B1": lambda a: a["B"] + 1},
 )

@@ -23,8 +23,10 @@ def random_sids(
     if chains:
         for level in range(1, len(sizes)):
             sids[:, level] = (sids[:, level - 1] * 7 + level) % sizes[level]
-    distinct: Sids = np.unique(sids.astype(np.int32), axis=0)
-    return distinct
+    # as one number each: sorting rows is slow
+    packed = np.unique(np.ravel_multi_index(tuple(sids.T), tuple(sizes)))
+    distinct = np.stack(np.unravel_index(packed, tuple(sizes)), axis=1)
+    return distinct.astype(np.int32)
 
 
 def trie_of(sids: Sids, sizes: Sequence[int]) -> Trie:
@@ -83,6 +85,15 @@ def filters_of(
         for level in range(depth)
     )
     return Filters(_ints(kinds), start, nodes, _ints(mask), words)
+
+
+def children_of(trie: Trie, level: int, node: int) -> NDArray[np.int32]:
+    """Codes at `level` of the children of a node that exists, the root's at level 0."""
+    code = np.asarray(trie.levels[level].code)
+    if level == 0:
+        return code
+    first_child = np.asarray(trie.levels[level - 1].first_child)
+    return code[first_child[node] : first_child[node + 1]]
 
 
 def _alive_nodes(trie: Trie, leaves: Leaves) -> list[Leaves]:

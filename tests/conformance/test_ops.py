@@ -1,0 +1,20 @@
+"""Every case on every kernel of every backend, as `xgr ops test` runs them."""
+
+import pytest
+
+from xgr.conformance import Entry, Outcome, run_entry, table
+
+ENTRIES = table()
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=[entry.id for entry in ENTRIES])
+def test_case(entry: Entry) -> None:
+    result = run_entry(entry)
+    if result.outcome is Outcome.SKIPPED:
+        pytest.skip("; ".join(result.notes))
+    assert result.outcome is not Outcome.FAIL, "\n".join(result.notes)
+
+
+def test_case_ids_are_distinct() -> None:
+    ids = [entry.id for entry in ENTRIES]
+    assert len(set(ids)) == len(ids)

@@ -1,0 +1,9 @@
+"""Conformance: one case table held against every kernel of every backend.
+
+pytest and `xgr ops` run the same objects: `table` lists what there is to run, `run` runs it.
+"""
+
+from xgr.conformance.runner import Outcome, Result, run_case
+from xgr.conformance.table import Entry, run, run_entry, table
+
+__all__ = ["Entry", "Outcome", "Result", "run", "run_case", "run_entry", "table"]
