@@ -26,7 +26,7 @@ def cases() -> Iterable[Case]:
     """Layouts, numbers, orders, and widths on both sides of every likely threshold."""
     for order in ("path", "rank"):
         yield _case(1, 1, 300, 20, order)
-        yield _case(3, 14, 9, 20, order, live="some", nobody=2, width="ragged", data="ties")
+        yield _case(7, 40, 9, 60, order, live="some", nobody=2, width="ragged", data="ties")
         yield _case(2, 60, 5, 7, order, data="ties")
         yield _case(2, 4, 40, 90, order, width="over", data="minus_inf")
         for data in ("flat", "peaked", "extreme", "low", "nan", "plus_inf"):

@@ -31,7 +31,7 @@ def cases() -> Iterable[Case]:
     """Levels, normalisations, filters, layouts, numbers and widths."""
     for order in ("path", "rank"):
         yield _case(3, 3, 11, 20, 0, order=order, live="some")
-        yield _case(3, 14, 9, 20, 1, order=order, live="some", nobody=2, width="ragged")
+        yield _case(7, 40, 9, 60, 1, order=order, live="some", nobody=2, width="ragged")
         yield _case(2, 9, 7, 30, 2, order=order, data="ties", width="over")
         yield _case(2, 8, 33, 21, 1, order=order, trie=False, data="ties")
         for data in ("flat", "peaked", "extreme", "low", "minus_inf", "nan", "plus_inf"):

@@ -4,7 +4,7 @@ Flags of a case, all optional:
     level: 0 to 2; the rows of level 0 are the requests.
     live: "all", "some" (from none to all) or "none".
     nobody: rows at the end that belong to no request.
-    width: "full" (every output row), "ragged" or "over" (more than there are rows).
+    width: "full" (every output row), "ragged" (half, all, none, one) or "over" (more than rows).
     data: kind of the scores, see `scores`.
     items, chains: size of the catalogue, and whether most of its nodes have one child.
     missing: some rows have a node that does not exist.
@@ -91,7 +91,8 @@ def batch(rng: Rng, case: Case) -> Batch:
     if flags.get("width") == "over":
         out_width = out_width + 5
     elif flags.get("width") == "ragged":
-        out_width = rng.integers(0, out_width + 1).astype(np.int32)
+        turn = np.arange(requests) % 4
+        out_width = np.choose(turn, [out_width // 2, out_width, 0, 1]).astype(np.int32)
 
     # coarse steps, so that equal sums occur
     step = 1 if flags.get("data") in ("ties", "flat") else 8
@@ -168,10 +169,11 @@ def _live(rng: Rng, row_start: Ints, kind: str) -> Ints:
     full = np.diff(row_start)
     if kind == "all":
         return full
-    live = np.zeros_like(full) if kind == "none" else rng.integers(0, full + 1)
-    if kind == "some" and len(full) > 1:
-        live[0], live[-1] = full[0], 0
-    return live.astype(np.int32)
+    if kind == "none" or len(full) == 1:
+        return np.zeros_like(full) if kind == "none" else rng.integers(0, full + 1, dtype=np.int32)
+    # all, part and none of the rows, one after the other
+    part = rng.integers(np.clip(full - 1, 0, 1), np.maximum(full, 1))
+    return np.choose(np.arange(len(full)) % 3, [full, part, 0]).astype(np.int32)
 
 
 def _catalogue(rng: Rng, case: Case, level: int) -> Trie:
