@@ -77,8 +77,9 @@ def test_expand_works_across_its_pieces(monkeypatch: pytest.MonkeyPatch, per_sid
     monkeypatch.setattr("xgr.catalog.expand.PIECE", 4)
     sids = [(0,)] * 9 + [(1,)] * 2 + [(2,)] * 65
     catalogue, brute = Catalogue.from_sids(sids), BruteTrie(sids)
-    passes = catalogue.filter(exclude=[0, 1, 2, 3, 4, 10, 12])
-    alive = set(range(len(sids))) - {0, 1, 2, 3, 4, 10, 12}
+    excluded = {0, 1, 2, 3, 4, 10, 12, 13}
+    passes = catalogue.filter(exclude=excluded)
+    alive = set(range(len(sids))) - excluded
     for k in (1, 5, 76):
         positions, beams = catalogue.expand([2, 0, 1], k, per_sid=per_sid, request_filter=passes)
         got = [(catalogue.item_id(int(p)), int(b)) for p, b in zip(positions, beams, strict=True)]
@@ -113,6 +114,15 @@ def test_kinds_and_the_absence_of_work() -> None:
     only = catalogue.filter(allow=[3, 0], exclude=[0], named="stock")
     assert (only.kind, only.mask) == ("allow", None)
     assert [nodes.tolist() for nodes in only.nodes] == [[1], [2]]
+
+
+def test_excluded_items_that_a_mask_has_dropped_already_do_not_count_twice() -> None:
+    catalogue = Catalogue.from_sids([(0,), (0,), (0,), (1,)])
+    catalogue.register_filter("stock", exclude=[0])
+    passes = catalogue.filter(exclude=[0, 1, 2], named=["stock"])
+    assert [nodes.tolist() for nodes in passes.nodes] == [[0]]
+    passes = catalogue.filter(exclude=[0, 1], named=["stock"])
+    assert [nodes.tolist() for nodes in passes.nodes] == [[]]
 
 
 def test_a_filter_may_empty_the_catalogue() -> None:

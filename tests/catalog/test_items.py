@@ -34,6 +34,18 @@ def test_integer_ids_are_found_as_numbers_and_as_text(ids: list[int], random: ob
             catalogue.position(stranger)
 
 
+@pytest.mark.parametrize("ids", [[0, 1, 2], [2, 1, 0], [0, 5, -7], list(range(0, 200, 2))])
+def test_strangers_to_dense_sparse_few_and_many_ids_are_not_found(ids: list[int]) -> None:
+    catalogue = Catalogue.from_sids([[0]] * len(ids), ids)
+    strangers: list[int | str] = ["x", "", "-0", "00", -1, 3, 201, 2**31, -(2**31), 2**63, -(2**70)]
+    for stranger in strangers:
+        assert catalogue.positions([stranger], unknown="skip").tolist() == []
+    many: list[int | str] = [*strangers, *ids, *strangers] * 5
+    assert catalogue.positions(many, unknown="skip").tolist() == list(range(len(ids))) * 5
+    unsigned = np.asarray([2**64 - 1, 2**63, 0], dtype=np.uint64)
+    assert catalogue.positions(unsigned, unknown="skip").tolist() == [ids.index(0)]
+
+
 @examples
 @given(st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=30, unique=True))
 def test_text_ids_come_back_as_they_were(names: list[str]) -> None:
