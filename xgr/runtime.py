@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from xgr.ops.array import Array
 from xgr.ops.dtype import MODEL_DTYPES, DType
 from xgr.ops.spec import OpSpec, Problem
 from xgr.registry import discover
-from xgr.registry.bind import Bound, BoundContext, compose
+from xgr.registry.bind import Bound, BoundContext, bound, compose
 from xgr.registry.explain import Explanation
 from xgr.registry.select import Choice, select
 from xgr.registry.table import Tables
@@ -59,7 +60,7 @@ class Runtime:
         for op in self._env:
             spec(op)
         self._bound: dict[tuple[Problem, str | None], Bound] = {}
-        self._quick: dict[Any, Bound] = {}
+        self._quick: list[dict[Any, Bound]] = []
         self._tables = Tables()
         if settings.tables:
             versions = {name: s.version for name, s in specs().items()}
@@ -78,7 +79,8 @@ class Runtime:
         self._kernels[kernel.op].append(kernel)
         if hasattr(self, "_bound"):
             self._bound.clear()
-            self._quick.clear()
+            for kept in self._quick:
+                kept.clear()
 
     def lane(self) -> Runtime:
         """The same device and kernels with bound ops of its own, for use by another thread."""
@@ -102,10 +104,10 @@ class Runtime:
         if problem.op != op:
             raise InputError(f"bind({op!r}) was given a problem of {problem.op!r}")
         key = (problem, kernel)
-        bound = self._bound.get(key)
-        if bound is None:
-            bound = self._bound[key] = self._build(self._select(problem, kernel))
-        return bound
+        kept = self._bound.get(key)
+        if kept is None:
+            kept = self._bound[key] = self._build(self._select(problem, kernel))
+        return kept
 
     def explain(self, op: str, problem: Problem, kernel: str | None = None) -> Explanation:
         """Every candidate of a problem: chosen, beaten or unsupported, and why."""
@@ -122,29 +124,47 @@ class Runtime:
     def __getattr__(self, op: str) -> Callable[..., None]:
         if op.startswith("_") or op not in specs():
             raise AttributeError(f"Runtime has no attribute and xgr no op {op!r}")
-        call = functools.partial(self._call, specs()[op])
+        call = self._convenience(specs()[op])
         setattr(self, op, call)
         return call
 
-    def _call(self, declared: OpSpec, /, *, kernel: str | None = None, **arguments: Any) -> None:
-        # shapes of the arrays stand for the problem: cheaper to collect than to check
-        key: list[Any] = [declared.name, kernel]
-        for name, value in arguments.items():
-            key.append(name)
-            shape = getattr(value, "shape", None)
-            if shape is not None:
-                key.append(shape)
-                key.append(value.dtype)
-            elif isinstance(value, str | bool):
-                key.append(value)
-            elif isinstance(value, list | tuple):
-                key.append(tuple(v.shape for v in value))
-        quick = tuple(key)
-        bound = self._quick.get(quick)
-        if bound is None:
+    def _convenience(self, declared: OpSpec) -> Callable[..., None]:
+        """The op by name: derives the problem from the arrays, keeps what it bound."""
+        tensors = [a for a in declared.args if not a.struct]
+        lists = [a.name for a in tensors if a.many]
+        required = [a.name for a in tensors if not a.many and not a.optional]
+        optional = [a.name for a in declared.args if a.optional]
+        flags = [s.name for s in declared.scalars if s.flag]
+        typed = next((a.name for a in tensors if a.dtype == "model" and not a.optional), "")
+        typed = typed if typed not in lists else required[0]
+        pick, shape_of = operator.itemgetter(*required), operator.attrgetter("shape")
+        bound_of: dict[Any, Bound] = {}
+        self._quick.append(bound_of)
+
+        def bind(arguments: dict[str, Any], kernel: str | None) -> Bound:
             problem = declared.problem(arguments, self._dtype(declared, arguments))
-            bound = self._quick[quick] = self.bind(declared.name, problem, kernel)
-        bound(**arguments)
+            return self.bind(declared.name, problem, kernel)
+
+        def call(*, kernel: str | None = None, **arguments: Any) -> None:
+            # the shapes stand for the problem: cheaper to collect than to check
+            try:
+                key = (
+                    kernel,
+                    arguments[typed].dtype if typed else None,
+                    *map(shape_of, pick(arguments)),
+                    *[getattr(arguments.get(name), "shape", None) for name in optional],
+                    *[arguments[name] for name in flags],
+                    *[len(arguments[name]) for name in lists],
+                )
+            except (KeyError, AttributeError, TypeError):
+                bind(arguments, kernel)  # says which argument is wrong
+                raise
+            kept = bound_of.get(key)
+            if kept is None:
+                kept = bound_of[key] = bind(arguments, kernel)
+            kept(**arguments)
+
+        return call
 
     def _dtype(self, declared: OpSpec, arguments: Mapping[str, Any]) -> str:
         for arg in declared.args:
@@ -172,8 +192,8 @@ class Runtime:
     def _build(self, choice: Choice) -> Bound:
         context = BoundContext(self, choice.config)
         if choice.kernel is None:
-            return Bound(choice, compose(choice, context))
-        return Bound(choice, choice.kernel.build(choice.problem, context))
+            return bound(choice, compose(choice, context))
+        return bound(choice, choice.kernel.build(choice.problem, context))
 
     @staticmethod
     def _part(op: str, whole: Problem) -> Problem:

@@ -80,11 +80,11 @@ def _print(
     for item in items[-_SHOWN:]:
         console.print(f"  {title(item)}", highlight=False)
     table = Table("rank", "recommended next", "score", "", title=None)
-    for rank, item in enumerate(found, 1):
-        mark = "bought next" if str(item.item_id) == str(target) else ""
-        table.add_row(str(rank), item.title or str(item.item_id), f"{item.score:.3f}", mark)
+    for rank, one in enumerate(found, 1):
+        mark = "bought next" if str(one.item_id) == str(target) else ""
+        table.add_row(str(rank), one.title or str(one.item_id), f"{one.score:.3f}", mark)
     console.print(table)
-    if all(str(item.item_id) != str(target) for item in found):
+    if all(str(one.item_id) != str(target) for one in found):
         console.print(f"Bought next, and not among these: {title(target)}", highlight=False)
 
 

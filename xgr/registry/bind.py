@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -18,27 +19,34 @@ def _no_plan(prompt_start: Sequence[int], prompt_len: Sequence[int], widths: Seq
     return
 
 
-class Bound:
-    """A kernel bound to a problem. Calling it only launches.
+class Bound(Protocol):
+    """A kernel bound to a problem: calling it with the op's arguments by keyword only launches.
 
-    `plan(prompt_start, prompt_len, widths)` takes lists of host ints (tokens, tokens, rows)
-    once a batch, off the critical path; kernels that need none ignore it.
+    Attributes:
+        choice: how the kernel was chosen.
+        plan: takes a batch's prompt_start and prompt_len (tokens) and widths (rows) as lists of
+            host ints, once a batch, off the critical path; kernels that need none ignore it.
     """
 
-    __slots__ = ("choice", "launch", "plan")
-
-    def __init__(self, choice: Choice, launch: Launcher) -> None:
-        self.choice = choice
-        self.launch = launch
-        self.plan: Plan = getattr(launch, "plan", _no_plan)
+    choice: Choice
+    plan: Plan
 
     def __call__(self, **arguments: Any) -> None:
-        """Launch with the op's arguments by keyword."""
-        self.launch(**arguments)
+        """Launch."""
+        ...
 
-    def __repr__(self) -> str:
-        kernel = self.choice.kernel
-        return f"Bound({self.choice.problem}, {kernel.name if kernel else 'composed'})"
+
+def bound(choice: Choice, launch: Launcher) -> Bound:
+    """Join a launcher with its choice.
+
+    A partial with attributes and no class of our own: it is called in C, within 0.05 us of the
+    bare launcher, where a Python `__call__` would add 0.6 us.
+    """
+    made: Any = functools.partial(launch)
+    made.choice = choice
+    made.plan = getattr(launch, "plan", _no_plan)
+    joined: Bound = made
+    return joined
 
 
 class Owner(Protocol):
@@ -115,12 +123,12 @@ class _StagedAttention:
         ancestors: Array | None = None,
     ) -> None:
         outs, lses = self._outs, self._lses
-        self._shared.launch(
+        self._shared(
             q=q, k=k, v=v, prompt_start=prompt_start, prompt_len=prompt_len,
             row_start=row_start, live=live, scale=scale, out=outs[0], lse=lses[0],
         )  # fmt: skip
-        self._unshared.launch(
+        self._unshared(
             q=q, k=k_unshared, v=v_unshared, row_start=row_start, live=live, ancestors=ancestors,
             bias=None, step=step, scale=scale, out=outs[1], lse=lses[1],
         )  # fmt: skip
-        self._merge.launch(outs=outs, lses=lses, out=out, lse=lse)
+        self._merge(outs=outs, lses=lses, out=out, lse=lse)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import Any
 
 from xgr.errors import BackendMissing
@@ -33,6 +32,8 @@ class Found:
 
 def found() -> Mapping[str, Found]:
     """Every backend by device name; a third party never replaces a built-in one."""
+    from importlib.metadata import entry_points  # a third of the time of `import xgr`
+
     devices = {d: Found(d, path, "built in") for d, path in BUILT_IN.items()}
     for point in entry_points(group=GROUP):
         if point.name not in devices:
