@@ -41,7 +41,7 @@ def main() -> None:
 
 def _calls() -> dict[str, float]:
     rt = runtime("cpu").lane()
-    rt.register(Kernel("beam_sort", "nothing", lambda problem, context: _nothing, priority=9))
+    rt.register(Kernel("beam_sort", "nothing", lambda problem, context: _nothing, priority=99))
     arguments = _arguments(rt)
     problem = rt.problem("beam_sort", **arguments)
     bound = rt.bind("beam_sort", problem)
