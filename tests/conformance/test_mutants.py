@@ -8,7 +8,7 @@ import pytest
 from tests.conformance.mutants import MUTANTS, Forgetful, one_step_short
 from xgr.backends.cpu_ref.backend import CpuBackend
 from xgr.conformance import Outcome, Result, run_case
-from xgr.conformance.table import cases_of
+from xgr.conformance.entries import cases_of
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Kernel, Launcher
 from xgr.runtime import Runtime

@@ -3,7 +3,7 @@
 pytest and `xgr ops` run the same objects: `table` lists what there is to run, `run` runs it.
 """
 
+from xgr.conformance.entries import Entry, run, run_entry, table
 from xgr.conformance.runner import Outcome, Result, run_case
-from xgr.conformance.table import Entry, run, run_entry, table
 
 __all__ = ["Entry", "Outcome", "Result", "run", "run_case", "run_entry", "table"]

@@ -9,15 +9,12 @@ from enum import StrEnum
 import numpy as np
 
 from xgr.conformance.alone import alone, requests
-from xgr.conformance.canary import Guarded
 from xgr.conformance.gaps import Gap
-from xgr.conformance.laid import Laid, with_outputs
-from xgr.errors import Unsupported, ValueReadError
+from xgr.conformance.laid import with_outputs
+from xgr.conformance.prepared import Prepared
+from xgr.errors import Unsupported
 from xgr.ops import spec
-from xgr.ops.array import Array
-from xgr.ops.dtype import DType, float32
-from xgr.ops.spec import Case, OpSpec, Problem, Values
-from xgr.registry.bind import Bound, BoundContext, compose
+from xgr.ops.spec import Case, OpSpec, Values
 from xgr.runtime import Runtime, runtime
 
 REFERENCE = "cpu_ref.reference"
@@ -66,11 +63,10 @@ def run_case(rt: Runtime, kernel: str | None, case: Case, gaps: Sequence[Gap] = 
 def _complaints(rt: Runtime, kernel: str | None, case: Case) -> Iterator[str]:
     declared = spec(case.op)
     host = declared.build(case)
-    one = _Run(rt, kernel, declared, case, host)
-    if not _has_values(rt):
-        one.launch()
-        return
+    one = Prepared(rt, kernel, declared, case, host)
     got = one.launch()
+    if not one.has_values:
+        return
     yield from one.damage()
     yield from declared.compare(case, host, expected(declared, case, host), got)
     if one.deterministic:
@@ -82,7 +78,7 @@ def _complaints(rt: Runtime, kernel: str | None, case: Case) -> Iterator[str]:
         yield from (f"planned: {t}" for t in declared.compare(case, host, got, one.launch()))
     for request in requests(declared, case):
         lone_case, lone_host, in_batch = alone(declared, case, host, got, request)
-        lone = _Run(rt, kernel, declared, lone_case, lone_host).launch()
+        lone = Prepared(rt, kernel, declared, lone_case, lone_host).launch()
         for text in declared.compare(lone_case, lone_host, in_batch, lone):
             yield f"request {request} alone differs from itself in the batch: {text}"
 
@@ -94,72 +90,5 @@ def expected(declared: OpSpec, case: Case, host: Values) -> Values:
         if arg.role == "inout" and values.get(arg.name) is not None:
             values[arg.name] = np.copy(values[arg.name])
     problem = declared.problem(values, case.dtype)
-    runtime("cpu").bind(case.op, problem, REFERENCE).launch(**values)
+    runtime("cpu").bind(case.op, problem, REFERENCE)(**values)
     return {a.name: values[a.name] for a in declared.outputs if values.get(a.name) is not None}
-
-
-class _Run:
-    """A kernel bound for a case, and the case's arguments on its device."""
-
-    def __init__(
-        self, rt: Runtime, kernel: str | None, declared: OpSpec, case: Case, host: Values
-    ) -> None:
-        strided = bool(case.flags.get("strided", False))
-        values = with_outputs(declared, host, case.sizes, case.dtype)
-        problem = declared.problem(values, case.dtype)
-        self._owner = _Owner(rt)
-        self._bound = self._owner.bind(case.op, problem, kernel)
-        self._laid = Laid(rt, declared, values, case.dtype, strided)
-        chosen = self._bound.choice.kernel
-        self.deterministic = declared.deterministic and (chosen is None or chosen.deterministic)
-        self._has_values = _has_values(rt)
-
-    def launch(self) -> Values:
-        """Outputs of a launch on fresh arguments; empty where arrays have no values."""
-        self._laid.reset()
-        self._bound.launch(**self._laid.arguments)
-        return self._laid.outputs() if self._has_values else {}
-
-    def damage(self) -> Iterator[str]:
-        """What was written that must not be."""
-        yield from self._laid.damage()
-        for guarded in self._owner.workspaces:
-            if not guarded.intact():
-                yield "a workspace was written outside of its elements"
-
-    def plan(self, host: Values) -> bool:
-        """Plan the batch; False where the kernel plans nothing."""
-        if "prompt_start" not in host or not hasattr(self._bound.launch, "plan"):
-            return False
-        widths = np.diff(host["row_start"]).tolist() if "row_start" in host else []
-        self._bound.plan(host["prompt_start"].tolist(), host["prompt_len"].tolist(), widths)
-        return True
-
-
-class _Owner:
-    """What a bind asks of a runtime, with workspaces between canaries."""
-
-    def __init__(self, rt: Runtime) -> None:
-        self._runtime = rt
-        self.workspaces: list[Guarded] = []
-
-    def empty(self, shape: Sequence[int], dtype: DType) -> Array:
-        guarded = Guarded(self._runtime, shape, dtype)
-        self.workspaces.append(guarded)
-        return guarded.view
-
-    def bind(self, op: str, problem: Problem, kernel: str | None = None) -> Bound:
-        choice = self._runtime.explain(op, problem, kernel).choice
-        context = BoundContext(self, choice.config)
-        if choice.kernel is None:
-            return Bound(choice, compose(choice, context))
-        return Bound(choice, choice.kernel.build(choice.problem, context))
-
-
-def _has_values(rt: Runtime) -> bool:
-    """Whether arrays hold values at all; a backend of shapes only is held to those."""
-    try:
-        rt.fetch(rt.empty((1,), float32))
-    except ValueReadError:
-        return False
-    return True

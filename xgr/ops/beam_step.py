@@ -16,15 +16,16 @@ NAN_LOGIT = 1
 
 
 def flops(problem: Problem) -> int:
-    """Floating point operations."""
+    """Floating point operations; of a catalogue's children at least the survivors' are needed."""
     a = problem.sizes
-    return 3 * a["R"] * a["K"]
+    return 3 * (a["RO"] if problem.flag("trie") else a["R"] * a["K"])
 
 
 def bytes_moved(problem: Problem) -> int:
-    """Least bytes to move."""
+    """Least bytes to move; of a catalogue's children at least the survivors' are read."""
     a, item = problem.sizes, dtype(problem.dtype).itemsize
-    return item * a["R"] * a["K"] + 16 * a["RO"]
+    read = (item + 4) * a["RO"] if problem.flag("trie") else item * a["R"] * a["K"]
+    return read + 12 * a["R"] + 16 * a["RO"]
 
 
 def cases() -> Iterable[Case]:

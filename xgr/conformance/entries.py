@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -13,6 +13,7 @@ from xgr.errors import BackendMissing, InputError
 from xgr.ops import specs
 from xgr.ops.spec import Case
 from xgr.registry import discover
+from xgr.registry.kernel import Kernel
 from xgr.runtime import Runtime, runtime
 
 
@@ -30,7 +31,13 @@ class Entry:
         return f"{self.device}:{self.kernel or 'no kernel'}:{self.case.id}"
 
 
-def table(op: str = "", device: str = "", kernel: str = "", pattern: str = "") -> Sequence[Entry]:
+def table(
+    op: str = "",
+    device: str = "",
+    kernel: str = "",
+    pattern: str = "",
+    cases: Callable[[str], Sequence[Case]] | None = None,
+) -> Sequence[Entry]:
     """The entries that match; an empty filter matches all.
 
     Args:
@@ -38,24 +45,31 @@ def table(op: str = "", device: str = "", kernel: str = "", pattern: str = "") -
         device: name of a backend's device.
         kernel: name of a kernel, with or without its backend: "cpu_ref.fast" or "fast".
         pattern: regular expression, searched in the case's id.
+        cases: the cases of an op; those that are not for timing when absent.
 
     Raises:
-        InputError: the op, device or kernel does not exist; the message lists those that do.
+        InputError: the op, device or kernel does not exist, with those that do; or the pattern
+            is no regular expression.
     """
-    ops = _named("op", op, list(specs()))
-    devices = _named("device", device, list(discover.found()))
-    entries = [
-        Entry(name, record, case)
-        for name in devices
-        for one in ops
-        for record in kernel_names(name, one)
-        for case in cases_of(one)
-        if kernel in ("", record, record.rpartition(".")[2]) and re.search(pattern, case.id)
+    ops = named("op", op, list(specs()))
+    devices = named("backend", device, list(discover.found()))
+    try:
+        matches = re.compile(pattern).search
+    except re.error as error:
+        raise InputError(f"pattern {pattern!r} is no regular expression: {error}") from error
+    records = [(d, name, o) for d in devices for o in ops for name in kernel_names(d, o)]
+    if kernel:
+        wanted = [r for r in records if kernel in (r[1], r[1].rpartition(".")[2])]
+        if not wanted:
+            known = ", ".join(sorted({name for _, name, _ in records if name}))
+            raise InputError(f"kernel {kernel!r} is not known; known: {known}")
+        records = wanted
+    return [
+        Entry(one_device, name, case)
+        for one_device, name, one in records
+        for case in (cases or cases_of)(one)
+        if matches(case.id)
     ]
-    if kernel and not entries and not pattern:
-        known = sorted({k for d in devices for o in ops for k in kernel_names(d, o) if k})
-        raise InputError(f"kernel {kernel!r} is not known; known: {', '.join(known)}")
-    return entries
 
 
 def run(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Result]]:
@@ -66,7 +80,7 @@ def run(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Result]]:
 
 def run_entry(entry: Entry) -> Result:
     """Run one entry; skipped where the device is not on this machine."""
-    rt = _runtime(entry.device)
+    rt = runtime_of(entry.device)
     if isinstance(rt, str):
         return Result(entry.case, entry.kernel, Outcome.SKIPPED, [rt])
     return run_case(rt, entry.kernel or None, entry.case, gaps_of(entry.device))
@@ -84,21 +98,24 @@ def gaps_of(device: str) -> Sequence[Gap]:
     return read_gaps(discover.load(device))
 
 
-@cache
-def kernel_names(device: str, op: str) -> Sequence[str]:
-    """The kernels of an op on a device, "composed" included; [""] where there is none."""
-    rt = _runtime(device)
+def kernels_of(device: str, op: str) -> Sequence[Kernel | str]:
+    """Kernel records of an op on a device, and "composed" where its parts are; [""] for none."""
+    rt = runtime_of(device)
     if isinstance(rt, str):
         return [""]
-    names = [kernel.name for kernel in rt.kernels(op)]
+    kernels: list[Kernel | str] = list(rt.kernels(op))
     parts = specs()[op].composed_of
     if parts and all(rt.kernels(part) for part in parts):
-        names.append("composed")
-    return names or [""]
+        kernels.append("composed")
+    return kernels or [""]
 
 
-@cache
-def _runtime(device: str) -> Runtime | str:
+def kernel_names(device: str, op: str) -> Sequence[str]:
+    """Their names."""
+    return [k if isinstance(k, str) else k.name for k in kernels_of(device, op)]
+
+
+def runtime_of(device: str) -> Runtime | str:
     """The runtime, or why there is none."""
     try:
         return runtime(device)
@@ -106,7 +123,8 @@ def _runtime(device: str) -> Runtime | str:
         return str(missing)
 
 
-def _named(what: str, name: str, known: Sequence[str]) -> Sequence[str]:
+def named(what: str, name: str, known: Sequence[str]) -> Sequence[str]:
+    """The named one, or all when the name is empty; an unknown name lists the known ones."""
     if name and name not in known:
         raise InputError(f"{what} {name!r} is not known; known: {', '.join(known)}")
     return [name] if name else known

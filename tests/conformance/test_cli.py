@@ -1,0 +1,81 @@
+"""`xgr ops`, as a user calls it."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from xgr.backends.cpu_ref.backend import CpuBackend
+from xgr.cli.ops import app
+from xgr.conformance import entries, table
+from xgr.errors import InputError
+from xgr.ops import specs
+from xgr.registry.kernel import Kernel
+from xgr.runtime import Runtime
+
+ONE = ["-o", "beam_sort", "-b", "cpu", "-k", "fast", "-p", "data=nan"]
+
+
+def call(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_test_as_table_csv_and_json() -> None:
+    assert "cpu_ref.fast" in call("test", *ONE)
+    rows = list(csv.DictReader(io.StringIO(call("test", *ONE, "--format", "csv"))))
+    assert rows == json.loads(call("test", *ONE, "--format", "json"))
+    assert [row["outcome"] for row in rows] == ["ok"] * 2
+    assert all("data=nan" in row["case"] for row in rows)
+
+
+def test_test_fails_when_a_kernel_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    rt = Runtime("cpu", CpuBackend())
+    rt.register(Kernel("beam_sort", "cpu_ref.wrong", lambda problem, context: lambda **_: None))
+    monkeypatch.setattr(entries, "runtime_of", lambda device: rt)
+    output = call("test", "-o", "beam_sort", "-b", "cpu", "-k", "wrong", code=1)
+    assert "FAIL cpu:cpu_ref.wrong:beam_sort[" in output
+
+
+def test_list() -> None:
+    listed = json.loads(call("list", "--format", "json"))
+    assert [row["op"] for row in listed] == list(specs())
+    cases = json.loads(call("list", "--cases", "-o", "beam_step", "--format", "json"))
+    assert {row["op"] for row in cases} == {"beam_step"}
+    assert len({row["case"] for row in cases}) == len(cases)
+
+
+def test_perf() -> None:
+    rows = json.loads(
+        call("perf", "-o", "merge_attention", "-k", "fast", "--budget", "0", "--format", "json")
+    )
+    assert rows
+    assert all(float(row["ms"]) > 0 and float(row["GB/s"]) > 0 for row in rows)
+
+
+def test_support_writes_what_it_prints(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- support-matrix --><!-- /support-matrix -->", encoding="utf-8")
+    output = call("support", "--write", "--docs", str(tmp_path), "--readme", str(readme))
+    assert "| beam_step | fast, reference | shapes |" in output
+    assert "| beam_step | fast, reference | shapes |" in readme.read_text(encoding="utf-8")
+    assert {path.name for path in tmp_path.glob("*.csv")} == {"cpu.csv", "null.csv"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "known"),
+    [
+        ({"op": "beam_sorted"}, "beam_sort"),
+        ({"device": "tpu"}, "cpu"),
+        ({"kernel": "faster"}, "cpu_ref.fast"),
+        ({"pattern": "("}, "regular expression"),
+    ],
+)
+def test_unknown_names_list_the_known(arguments: dict[str, Any], known: str) -> None:
+    with pytest.raises(InputError, match=known):
+        table(**arguments)
