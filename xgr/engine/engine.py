@@ -7,13 +7,13 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from xgr.catalog import Catalogue, RequestFilter
+from xgr.catalog import Catalogue
 from xgr.catalog.device import FilterBuffers, upload_trie
 from xgr.engine.config import EngineConfig
 from xgr.engine.decode import Decode, Level
 from xgr.engine.layout import Layout, check_fits, lay_out, pack, round_up
-from xgr.engine.request import Request
-from xgr.engine.results import Recommendations, Results
+from xgr.engine.request import Prepared, Request
+from xgr.engine.results import Outcome, Results
 from xgr.engine.state import BatchState, KVCache
 from xgr.errors import InputError
 from xgr.models.decoder import Activations, Decoder, Prefill
@@ -31,12 +31,12 @@ _KEPT = 24
 class Batch:
     """A batch on its way: what was launched and what its results need."""
 
-    requests: Sequence[Request]
-    filters: Sequence[RequestFilter | None]
+    prepared: Sequence[Prepared]
     catalogue: Catalogue
     layout: Layout
     decode: Decode
     status: Array
+    number: int
 
 
 class Engine:
@@ -75,43 +75,52 @@ class Engine:
         )
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
         self._trie: tuple[str, Trie] | None = None
+        self._launched = 0
 
-    def run(self, requests: Sequence[Request], catalogue: Catalogue) -> list[Recommendations]:
-        """Serve requests in batches; results in their order.
+    def run(self, requests: Sequence[Request], catalogue: Catalogue) -> list[Outcome]:
+        """Serve requests in batches; outcomes in their order, a failed request's is its error.
 
         Raises:
             InputError: a request that cannot be served, before anything is launched.
         """
-        for request in requests:
-            self.check(request)
-        self._check_catalogue(catalogue)
-        results: list[Recommendations] = []
-        for run in pack(requests, self.depth, self.config, self.rt.backend):
-            batch = self.launch([requests[at] for at in run], catalogue)
-            results += self.collect(batch)
-        return results
+        prepared = [self.prepare(request, catalogue) for request in requests]
+        outcomes: list[Outcome] = []
+        for run in pack(prepared, self.depth, self.config, self.rt.backend):
+            outcomes += self.collect(self.launch([prepared[at] for at in run], catalogue))
+        return outcomes
 
-    def check(self, request: Request) -> None:
-        """Refuse a request that cannot be served.
+    def prepare(self, request: Request, catalogue: Catalogue) -> Prepared:
+        """Refuse a request that cannot be served, and resolve its filter.
 
         Raises:
             InputError: with the value and the limit.
         """
+        self._check_catalogue(catalogue)
         request.check(self.depth, self.decoder.config.vocab_size)
         tokens, limit = len(request.token_ids), self.decoder.config.max_positions
-        if tokens + self._slots > limit:
+        decoded = len(self._levels) - 1
+        if tokens + decoded > limit:
             raise InputError(
-                f"the prompt has {tokens} tokens and {self._slots} more are decoded, the model "
+                f"the prompt has {tokens} tokens and {decoded} more are decoded, the model "
                 f"has {limit} positions: shorten the history (max_items)"
             )
-        check_fits(tokens, max(request.widths(self.depth)), self.config)
+        chosen = request.resolve(catalogue)
+        nodes = max(map(len, chosen.nodes)) if chosen is not None else 0
+        arena = round_up(tokens, self.rt.backend.arena_granule)
+        check_fits(arena, max(request.widths(self.depth)), nodes, self.config)
+        return Prepared(request, chosen)
 
-    def launch(self, requests: Sequence[Request], catalogue: Catalogue) -> Batch:
-        """Launch one batch; nothing is read back."""
+    def launch(self, prepared: Sequence[Prepared], catalogue: Catalogue) -> Batch:
+        """Launch one batch; nothing is read back.
+
+        The next launch writes to the same buffers: collect first.
+        """
         rt = self.rt
+        requests = [p.request for p in prepared]
         layout = lay_out(requests, self.depth, len(self._levels) - self.depth, rt.backend)
-        filters = [request.resolve(catalogue) for request in requests]
+        filters = [p.chosen for p in prepared]
         filtered = any(f is not None for f in filters)
+        self._launched += 1
         state = self._keep(
             ("state", layout.requests),
             lambda: BatchState(rt, layout.requests, len(self._levels)),
@@ -150,16 +159,22 @@ class Engine:
             buffers.write(filters)
         decode.plan(layout)
         decode.replay()
-        return Batch(requests, filters, catalogue, layout, decode, state.status)
+        return Batch(prepared, catalogue, layout, decode, state.status, self._launched)
 
-    def collect(self, batch: Batch) -> list[Recommendations]:
-        """Wait for a batch and turn its beams into items."""
+    def collect(self, batch: Batch) -> list[Outcome]:
+        """Wait for a batch and turn its beams into items.
+
+        Raises:
+            RuntimeError: another batch was launched since; its beams lie where these lay.
+        """
+        if batch.number != self._launched:
+            raise RuntimeError("a later batch was launched: collect a batch before the next launch")
         fetched = Results.fetch(
             self.rt, batch.decode.beams, batch.status, batch.layout, self.token_ids, self.config
         )
         return [
-            fetched.recommendations(at, request, batch.filters[at], batch.catalogue)
-            for at, request in enumerate(batch.requests)
+            fetched.outcome(at, prepared.request, prepared.chosen, batch.catalogue)
+            for at, prepared in enumerate(batch.prepared)
         ]
 
     def _make_levels(self) -> list[Level]:

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from xgr.catalog import Catalogue
 from xgr.engine.engine import Engine
 from xgr.engine.layout import pack
-from xgr.engine.request import Request
-from xgr.engine.results import Recommendations
+from xgr.engine.request import Prepared
+from xgr.engine.results import Outcome
 
 Progress = Callable[[int], None]
 
@@ -34,38 +34,33 @@ class Lanes:
 
     def run(
         self,
-        requests: Sequence[Request],
+        requests: Sequence[Prepared],
         catalogue: Catalogue,
         progress: Progress | None = None,
-    ) -> list[Recommendations]:
-        """Serve requests; results in their order.
+    ) -> list[Outcome]:
+        """Serve requests; outcomes in their order, a failed request's is its error.
 
         Args:
-            requests: any number.
-            catalogue: pinned by the caller.
+            requests: any number, prepared by any of the engines.
+            catalogue: what they were prepared for, pinned by the caller.
             progress: told after each batch how many requests it held.
-
-        Raises:
-            InputError: a request that cannot be served, before anything is launched.
         """
         first = self.engines[0]
-        for request in requests:
-            first.check(request)
         runs = list(pack(requests, first.depth, first.config, first.rt.backend))
         batches = [[requests[at] for at in run] for run in runs]
 
-        def serve(batch: list[Request]) -> list[Recommendations]:
+        def serve(batch: list[Prepared]) -> list[Outcome]:
             engine = self._free.get()
             try:
-                results = engine.run(batch, catalogue)
+                outcomes = engine.collect(engine.launch(batch, catalogue))
             finally:
                 self._free.put(engine)
             if progress is not None:
                 progress(len(batch))
-            return results
+            return outcomes
 
         if len(batches) < 2 or len(self.engines) < 2:
-            return [result for batch in batches for result in serve(batch)]
+            return [outcome for batch in batches for outcome in serve(batch)]
         with self._alone, first.rt.backend.lanes(len(self.engines)):
             served = list(self._pool.map(serve, batches))
-        return [result for results in served for result in results]
+        return [outcome for outcomes in served for outcome in outcomes]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xgr.backends.base import Backend
 from xgr.engine.config import EngineConfig
-from xgr.engine.request import Request
+from xgr.engine.request import Prepared, Request
 from xgr.errors import InputError
 
 
@@ -79,32 +79,52 @@ def lay_out(requests: Sequence[Request], depth: int, end_tokens: int, backend: B
 
 
 def pack(
-    requests: Sequence[Request], depth: int, config: EngineConfig, backend: Backend
+    requests: Sequence[Prepared], depth: int, config: EngineConfig, backend: Backend
 ) -> Iterator[range]:
-    """Runs of consecutive requests that fit one batch each.
-
-    Raises:
-        InputError: a request that fits no batch, with the limit and its name.
-    """
-    begin = tokens = rows = 0
-    for at, request in enumerate(requests):
-        need_tokens = round_up(len(request.token_ids), backend.arena_granule)
-        need_rows = max(request.widths(depth))
-        check_fits(need_tokens, need_rows, config)
-        full = (
-            tokens + need_tokens > config.max_tokens
-            or rows + need_rows > config.max_rows
-            or at - begin == config.max_requests
-        )
-        if full and at > begin:
+    """Runs of consecutive requests that fit one batch each; each request fits one alone."""
+    begin, used = 0, _Need((0, 0, *[0] * depth), frozenset())
+    for at, prepared in enumerate(requests):
+        need = _Need.of(prepared, depth, backend)
+        if at > begin and (at - begin == config.max_requests or not (used + need).fits(config)):
             yield range(begin, at)
-            begin, tokens, rows = at, 0, 0
-        tokens, rows = tokens + need_tokens, rows + need_rows
+            begin, used = at, need
+        else:
+            used += need
     if begin < len(requests):
         yield range(begin, len(requests))
 
 
-def check_fits(tokens: int, rows: int, config: EngineConfig) -> None:
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """What requests take of a batch: (arena tokens, rows, filter nodes of each level), masks."""
+
+    sizes: tuple[int, ...]
+    masks: frozenset[int]
+
+    @classmethod
+    def of(cls, prepared: Prepared, depth: int, backend: Backend) -> _Need:
+        request, chosen = prepared.request, prepared.chosen
+        nodes = [len(level) for level in chosen.nodes] if chosen is not None else [0] * depth
+        mask = chosen.mask if chosen is not None else None
+        tokens = round_up(len(request.token_ids), backend.arena_granule)
+        sizes = (tokens, max(request.widths(depth)), *nodes)
+        return cls(sizes, frozenset() if mask is None else frozenset([id(mask)]))
+
+    def __add__(self, other: _Need) -> _Need:
+        sizes = tuple(a + b for a, b in zip(self.sizes, other.sizes, strict=True))
+        return _Need(sizes, self.masks | other.masks)
+
+    def fits(self, config: EngineConfig) -> bool:
+        tokens, rows, *nodes = self.sizes
+        return (
+            tokens <= config.max_tokens
+            and rows <= config.max_rows
+            and max(nodes) <= config.filter_capacity
+            and len(self.masks) <= config.filter_masks
+        )
+
+
+def check_fits(tokens: int, rows: int, nodes: int, config: EngineConfig) -> None:
     """Refuse a request that no batch can hold.
 
     Raises:
@@ -119,6 +139,12 @@ def check_fits(tokens: int, rows: int, config: EngineConfig) -> None:
         raise InputError(
             f"a beam width of {rows} exceeds max_rows={config.max_rows}: "
             "ask for fewer beams or start the engine with a larger max_rows"
+        )
+    if nodes > config.filter_capacity:
+        raise InputError(
+            f"the filter names {nodes} nodes of one level, the engine holds "
+            f"filter_capacity={config.filter_capacity}: register large filters by name, or start "
+            "the engine with a larger filter_capacity"
         )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from numbers import Integral
+from typing import Literal, TypeGuard
 
 from xgr.catalog import Catalogue
 from xgr.engine.request import ItemId
@@ -44,13 +45,13 @@ class Speller:
         Raises:
             InputError: an unknown item, or nothing left to recommend from.
         """
-        if isinstance(items, str):
-            raise InputError(f"a history is a list of items, got the text {items!r}")
-        leaves = [self._leaf(item, catalogue, unknown) for item in items]
+        if isinstance(items, str) or not isinstance(items, Iterable):
+            raise InputError(f"a history is a list of items, got {items!r}")
+        leaves = [self.leaf(item, catalogue, unknown) for item in items]
         known = [leaf for leaf in leaves if leaf >= 0]
-        if items and not known:
+        if leaves and not known:
             raise InputError(
-                f"none of the {len(items)} history items is in the catalogue: "
+                f"none of the {len(leaves)} history items is in the catalogue: "
                 "give at least one known item"
             )
         codes = catalogue.codes(known).tolist() if known else []
@@ -64,15 +65,29 @@ class Speller:
         return self.template.encode_text(prompt, self.tokenizer)
 
     @staticmethod
-    def _leaf(item: HistoryItem, catalogue: Catalogue, unknown: str) -> int:
-        if isinstance(item, int) or (isinstance(item, str) and not item.startswith("<")):
+    def leaf(
+        item: HistoryItem, catalogue: Catalogue, unknown: Literal["error", "skip"] = "error"
+    ) -> int:
+        """Leaf of a history item; -1 for an unknown one that is skipped.
+
+        Raises:
+            InputError: an item that the catalogue lacks.
+        """
+        if is_item_id(item):
             found = catalogue.positions([item], unknown="skip").tolist()
             leaf = catalogue.leaf_of(found[0]) if found else -1
-        else:
+        elif isinstance(item, Sequence):
             leaf = catalogue.find_sid(item)
+        else:
+            raise InputError(f"history item {item!r} is neither an item id nor a SID")
         if leaf < 0 and unknown == "error":
             raise InputError(
                 f"history item {item!r} is not in the catalogue; pass unknown='skip' to leave "
                 "unknown items out"
             )
         return leaf
+
+
+def is_item_id(item: HistoryItem) -> TypeGuard[ItemId]:
+    """Whether a history item is an item id, not a SID."""
+    return isinstance(item, Integral) or (isinstance(item, str) and not item.startswith("<"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -12,10 +12,10 @@ from xgr.catalog import Catalogue, CatalogueStore, read_catalogue
 from xgr.engine.config import EngineConfig
 from xgr.engine.engine import Engine
 from xgr.engine.lanes import Lanes, Progress
-from xgr.engine.prompts import HistoryItem, Speller
+from xgr.engine.prompts import HistoryItem, Speller, is_item_id
 from xgr.engine.request import ItemId, Request, Width
-from xgr.engine.results import Recommendations
-from xgr.errors import InputError
+from xgr.engine.results import Outcome, Recommendations
+from xgr.errors import InputError, RequestFailed
 from xgr.models.decoder import Decoder
 from xgr.models.tokens import (
     PromptTemplate,
@@ -93,8 +93,8 @@ class Recommender:
         settings = _config(config)
         decoder = Decoder.load(rt, folder, dtype or ("float32" if device == "cpu" else None))
         count = lanes or rt.backend.default_lanes
-        runtimes = [rt] + [rt.lane() for _ in range(count - 1)]
-        engines = [Engine(own, decoder, ids, settings) for own in runtimes]
+        # bound ops hold workspaces: each engine has its own, so that threads may use several
+        engines = [Engine(rt.lane(), decoder, ids, settings) for _ in range(count)]
         labels = tuple(tokenizer.tokens(level) for level in ids)
         return cls(Lanes(engines), CatalogueStore(known), Speller(tokenizer, form, labels))
 
@@ -106,8 +106,8 @@ class Recommender:
         *,
         token_ids: Sequence[Sequence[int]] | None = None,
         prompts: Sequence[str] | None = None,
-        exclude: Sequence[Any] = (),
-        allow: Sequence[Any] | None = None,
+        exclude: Iterable[Any] = (),
+        allow: Iterable[Any] | None = None,
         filters: Sequence[str] = (),
         exclude_history: bool = False,
         per_sid: int | None = None,
@@ -134,19 +134,21 @@ class Recommender:
 
         Raises:
             InputError: naming the user and what is wrong.
-            RequestFailed: the model gave NaN for a user's candidates.
+            RequestFailed: the model gave NaN for a user's candidates; names the user.
         """
-        given = [p is not None for p in (histories, token_ids, prompts)]
-        if sum(given) != 1:
+        given = [p for p in (histories, token_ids, prompts) if p is not None]
+        if len(given) != 1:
             raise InputError("give exactly one of histories, token_ids and prompts")
         if exclude_history and histories is None:
             raise InputError("exclude_history needs histories: token_ids and prompts name no items")
-        users = histories or token_ids or prompts or ()
+        users = given[0]
+        if isinstance(users, str):
+            raise InputError(f"got the text {users!r}, need a list with one entry a user")
         shared = Request((), beam_width, k, per_sid, filters=tuple(filters), unknown=unknown)
         excludes = _per_user("exclude", exclude, len(users))
         allows = _per_user("allow", allow, len(users)) if allow is not None else [None] * len(users)
         with self.store.pin() as catalogue:
-            requests = []
+            prepared = []
             for at, user in enumerate(users):
                 try:
                     prompt = self._prompt(user, catalogue, histories, token_ids, unknown)
@@ -154,11 +156,10 @@ class Recommender:
                     if exclude_history:
                         own += _items_of(user, catalogue)
                     request = replace(shared, token_ids=prompt, exclude=own, allow=allows[at])
-                    self.engine.check(request)
+                    prepared.append(self.engine.prepare(request, catalogue))
                 except InputError as error:
                     raise type(error)(f"user {at}: {error}") from error
-                requests.append(request)
-            return self.lanes.run(requests, catalogue, progress)
+            return _all_served(self.lanes.run(prepared, catalogue, progress))
 
     def score(self, history: Sequence[HistoryItem], items: Sequence[ItemId]) -> list[float]:
         """Exact log-prob of each item after a history, for re-ranking.
@@ -167,20 +168,25 @@ class Recommender:
         is pruned; an item's score is that of its SID. Chunks of `max_rows` items.
 
         Raises:
-            InputError: an unknown item.
+            InputError: an unknown item, or a recommender whose search is not constrained.
+            RequestFailed: the model gave NaN for an item.
         """
+        config = self.engine.config
+        if not config.constrained:
+            raise InputError("score needs a constrained search; this recommender is unconstrained")
         with self.store.pin() as catalogue:
             prompt = self.speller.history(history, catalogue)
             positions = catalogue.positions(items).tolist()
             leaves = [catalogue.leaf_of(position) for position in positions]
             distinct = sorted(set(leaves))
             scores: dict[int, float] = {}
-            size = self.engine.config.max_rows
+            size = min(config.max_rows, config.filter_capacity)
             for begin in range(0, len(distinct), size):
                 chunk = distinct[begin : begin + size]
                 ids = [catalogue.item_id(catalogue.item_positions(leaf)[0]) for leaf in chunk]
                 request = Request(prompt, len(chunk), len(chunk), allow=ids)
-                for found in self.engine.run([request], catalogue)[0]:
+                prepared = self.engine.prepare(request, catalogue)
+                for found in _all_served(self.lanes.run([prepared], catalogue))[0]:
                     scores[catalogue.leaf_of(catalogue.position(found.item_id))] = found.score
             return [scores[leaf] for leaf in leaves]
 
@@ -200,7 +206,13 @@ class Recommender:
     ) -> list[int]:
         if histories is not None:
             return self.speller.history(user, catalogue, unknown)
-        return list(user) if token_ids is not None else self.speller.text(user)
+        if token_ids is not None:
+            if not isinstance(user, Iterable):
+                raise InputError(f"a prompt is a list of token ids, got {user!r}")
+            return list(user)
+        if not isinstance(user, str):
+            raise InputError(f"a text prompt is a string, got {user!r}")
+        return self.speller.text(user)
 
 
 def on_model_codes(
@@ -236,29 +248,42 @@ def _config(fields: dict[str, Any]) -> EngineConfig:
         raise InputError(f"{sorted(fields)} are not all known; known: {known}") from error
 
 
-def _per_user(name: str, given: Sequence[Any], users: int) -> list[Sequence[ItemId] | None]:
+def _all_served(outcomes: Sequence[Outcome]) -> list[Recommendations]:
+    """The results, when no request failed.
+
+    Raises:
+        RequestFailed: naming the users whose requests failed.
+    """
+    failed = [(at, one) for at, one in enumerate(outcomes) if isinstance(one, RequestFailed)]
+    if failed:
+        raise RequestFailed("; ".join(f"user {at}: {error}" for at, error in failed))
+    return [one for one in outcomes if isinstance(one, Recommendations)]
+
+
+def _per_user(name: str, given: Iterable[Any], users: int) -> list[Sequence[ItemId] | None]:
     """One list a user, from one list for all or one list a user."""
-    if isinstance(given, str):
-        raise InputError(f"{name} is the text {given!r}, need a list of item ids")
-    nested = [isinstance(item, list | tuple | set | frozenset) for item in given]
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputError(f"{name} is {given!r}, need a list of item ids")
+    lists = list(given)
+    nested = [isinstance(item, Iterable) and not isinstance(item, str) for item in lists]
     if not any(nested):
-        return [tuple(given)] * users
-    if not all(nested) or len(given) != users:
+        return [tuple(lists)] * users
+    if not all(nested) or len(lists) != users:
         raise InputError(
-            f"{name} has {len(given)} entries for {users} users: give one list of item ids for "
+            f"{name} has {len(lists)} entries for {users} users: give one list of item ids for "
             "all users, or one list for each"
         )
-    return [tuple(item) for item in given]
+    return [tuple(item) for item in lists]
 
 
 def _items_of(user: Sequence[HistoryItem], catalogue: Catalogue) -> list[ItemId]:
     """Item ids of a history; a SID stands for all of its items."""
     ids: list[ItemId] = []
     for item in user:
-        leaf = Speller._leaf(item, catalogue, "skip")
+        leaf = Speller.leaf(item, catalogue, "skip")
         if leaf < 0:
             continue
-        if isinstance(item, int) or (isinstance(item, str) and not item.startswith("<")):
+        if is_item_id(item):
             ids.append(item)
         else:
             ids += [catalogue.item_id(position) for position in catalogue.item_positions(leaf)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from numbers import Integral
+from typing import Literal, TypeGuard
 
 from xgr.catalog import Catalogue, RequestFilter
 from xgr.errors import InputError
@@ -53,15 +54,17 @@ class Request:
             InputError: a width below 1, or a list of another length than the catalogue's depth.
         """
         width = self.beam_width
-        given = (width,) * depth if isinstance(width, int) else tuple(width)
+        given: tuple[object, ...]
+        given = tuple(width) if isinstance(width, Iterable) else (width,) * depth
         if len(given) != depth:
             raise InputError(
                 f"beam_width has {len(given)} numbers, need one number or one for each of the "
                 f"catalogue's {depth} levels"
             )
-        if any(not isinstance(w, int) or isinstance(w, bool) or w < 1 for w in given):
+        counts = tuple(int(w) for w in given if is_count(w))
+        if len(counts) != depth:
             raise InputError(f"beam_width is {width!r}, need whole numbers of at least 1")
-        return given
+        return counts
 
     def check(self, depth: int, vocab_size: int) -> None:
         """Refuse what no engine could serve.
@@ -70,15 +73,35 @@ class Request:
             InputError: with the value and what is allowed.
         """
         self.widths(depth)
-        if self.k < 1:
-            raise InputError(f"k is {self.k}, need at least 1")
-        if self.per_sid is not None and self.per_sid < 1:
-            raise InputError(f"per_sid is {self.per_sid}, need at least 1, or None for no cap")
+        if not is_count(self.k):
+            raise InputError(f"k is {self.k!r}, need a whole number of at least 1")
+        if self.per_sid is not None and not is_count(self.per_sid):
+            raise InputError(
+                f"per_sid is {self.per_sid!r}, need a whole number of at least 1, or None (no cap)"
+            )
         if not self.token_ids:
             raise InputError("the prompt is empty: give at least one history item or token")
+        strange = [
+            kind for kind in set(map(type, self.token_ids)) if not issubclass(kind, Integral)
+        ]
+        if strange:
+            raise InputError(f"the prompt has a {strange[0].__name__}, token ids are whole numbers")
         low, high = min(self.token_ids), max(self.token_ids)
         if low < 0 or high >= vocab_size:
             raise InputError(
                 f"the prompt has token id {low if low < 0 else high}, "
                 f"the model's are 0..{vocab_size - 1}"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request that was found servable, with its filter in the nodes of one catalogue."""
+
+    request: Request
+    chosen: RequestFilter | None
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number of at least 1, of Python or NumPy, and no truth value."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1

@@ -94,6 +94,10 @@ class Recommendations(Sequence[Recommendation]):
         return f"Recommendations({list(self._items)!r})"
 
 
+# a batch goes on when one of its requests fails
+Outcome = Recommendations | RequestFailed
+
+
 class _Level:
     """Host copies of a level's beams."""
 
@@ -133,18 +137,14 @@ class Results:
         levels = [_Level(rt, b) for b in beams]
         return cls(levels, rt.fetch(status), layout, token_ids, config)
 
-    def recommendations(
+    def outcome(
         self, at: int, request: Request, chosen: RequestFilter | None, catalogue: Catalogue
-    ) -> Recommendations:
-        """The items of request `at`.
-
-        Raises:
-            RequestFailed: the device refused the request, with the reason.
-        """
+    ) -> Outcome:
+        """The items of request `at`, or why the device refused it."""
         status = int(self.status[at])
         if status:
             why = "; ".join(text for bit, text in _STATUS.items() if status & bit)
-            raise RequestFailed(f"request {at} of its batch failed: {why}")
+            return RequestFailed(f"the request failed on the device: {why}")
         paths = _Paths(self, at, catalogue, chosen)
         positions, beams = catalogue.expand(
             paths.leaves, request.k, per_sid=request.per_sid, request_filter=chosen
