@@ -218,6 +218,13 @@ class Catalogue:
             )
         return found[found >= 0]
 
+    def leaves(self, item_ids: Iterable[ItemId]) -> list[int]:
+        """Leaf of each item, in the order given; -1 for ids that no item has."""
+        found = self.ids.find(list(item_ids))
+        known = self.trie.leaves_of(np.maximum(found, 0)) if len(found) else found
+        leaves: list[int] = np.where(found >= 0, known, -1).tolist()
+        return leaves
+
     def leaf_of(self, position: int) -> int:
         """Leaf, which is the SID, of the item at a position."""
         where = np.asarray([self._checked_position(position)], dtype=np.int64)

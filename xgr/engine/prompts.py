@@ -47,11 +47,17 @@ class Speller:
         """
         if isinstance(items, str) or not isinstance(items, Iterable):
             raise InputError(f"a history is a list of items, got {items!r}")
-        leaves = [self.leaf(item, catalogue, unknown) for item in items]
-        known = [leaf for leaf in leaves if leaf >= 0]
-        if leaves and not known:
+        given = list(items)
+        leaves = _leaves(given, catalogue)
+        if unknown == "error" and -1 in leaves:
             raise InputError(
-                f"none of the {len(leaves)} history items is in the catalogue: "
+                f"history item {given[leaves.index(-1)]!r} is not in the catalogue; pass "
+                "unknown='skip' to leave unknown items out"
+            )
+        known = [leaf for leaf in leaves if leaf >= 0]
+        if given and not known:
+            raise InputError(
+                f"none of the {len(given)} history items is in the catalogue: "
                 "give at least one known item"
             )
         codes = catalogue.codes(known).tolist() if known else []
@@ -64,30 +70,33 @@ class Speller:
         """Prompt that the caller wrote."""
         return self.template.encode_text(prompt, self.tokenizer)
 
-    @staticmethod
-    def leaf(
-        item: HistoryItem, catalogue: Catalogue, unknown: Literal["error", "skip"] = "error"
-    ) -> int:
-        """Leaf of a history item; -1 for an unknown one that is skipped.
-
-        Raises:
-            InputError: an item that the catalogue lacks.
-        """
-        if is_item_id(item):
-            found = catalogue.positions([item], unknown="skip").tolist()
-            leaf = catalogue.leaf_of(found[0]) if found else -1
-        elif isinstance(item, Sequence):
-            leaf = catalogue.find_sid(item)
-        else:
-            raise InputError(f"history item {item!r} is neither an item id nor a SID")
-        if leaf < 0 and unknown == "error":
-            raise InputError(
-                f"history item {item!r} is not in the catalogue; pass unknown='skip' to leave "
-                "unknown items out"
-            )
-        return leaf
+    def items(self, history: Sequence[HistoryItem], catalogue: Catalogue) -> list[ItemId]:
+        """Item ids of a history; a SID stands for all of its items, unknown ones are left out."""
+        ids: list[ItemId] = []
+        for item, leaf in zip(history, _leaves(history, catalogue), strict=True):
+            if leaf >= 0 and is_item_id(item):
+                ids.append(item)
+            elif leaf >= 0:
+                ids += [catalogue.item_id(p) for p in catalogue.item_positions(leaf)]
+        return ids
 
 
 def is_item_id(item: HistoryItem) -> TypeGuard[ItemId]:
     """Whether a history item is an item id, not a SID."""
     return isinstance(item, Integral) or (isinstance(item, str) and not item.startswith("<"))
+
+
+def _leaves(items: Sequence[HistoryItem], catalogue: Catalogue) -> list[int]:
+    """SID of each item, -1 where the catalogue has none.
+
+    Raises:
+        InputError: something that is neither an item id nor a SID.
+    """
+    for item in items:
+        if not is_item_id(item) and not isinstance(item, Sequence):
+            raise InputError(f"history item {item!r} is neither an item id nor a SID")
+    found = iter(catalogue.leaves([item for item in items if is_item_id(item)]))
+    return [
+        next(found) if is_item_id(item) else catalogue.find_sid(item)  # type: ignore[arg-type]
+        for item in items
+    ]

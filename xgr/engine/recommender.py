@@ -9,22 +9,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from xgr.catalog import Catalogue, CatalogueStore, read_catalogue
+from xgr.engine.codes import on_model_codes
 from xgr.engine.config import EngineConfig
 from xgr.engine.engine import Engine
 from xgr.engine.lanes import Lanes, Progress
-from xgr.engine.prompts import HistoryItem, Speller, is_item_id
+from xgr.engine.prompts import HistoryItem, Speller
 from xgr.engine.request import ItemId, Request, Width
 from xgr.engine.results import Outcome, Recommendations
 from xgr.errors import InputError, RequestFailed
 from xgr.models.decoder import Decoder
-from xgr.models.tokens import (
-    PromptTemplate,
-    Tokenizer,
-    infer_patterns,
-    level_labels,
-    load_template,
-    token_ids,
-)
+from xgr.models.tokens import PromptTemplate, Tokenizer, load_template
 from xgr.runtime import runtime
 
 Source = str | os.PathLike[str]
@@ -154,7 +148,7 @@ class Recommender:
                     prompt = self._prompt(user, catalogue, histories, token_ids, unknown)
                     own = list(excludes[at] or ())
                     if exclude_history:
-                        own += _items_of(user, catalogue)
+                        own += self.speller.items(user, catalogue)
                     request = replace(shared, token_ids=prompt, exclude=own, allow=allows[at])
                     prepared.append(self.engine.prepare(request, catalogue))
                 except InputError as error:
@@ -215,31 +209,6 @@ class Recommender:
         return self.speller.text(user)
 
 
-def on_model_codes(
-    catalogue: Catalogue, template: PromptTemplate, tokenizer: Tokenizer
-) -> tuple[Catalogue, tuple[tuple[int, ...], ...]]:
-    """The catalogue with codes numbered as the model's tokens, and their token ids per level.
-
-    The codes of a level are all tokens of the tokenizer that match the level's pattern, whether
-    the catalogue uses them or not, so that a score does not depend on the catalogue. The pattern
-    is the template's, or follows from the catalogue's labels; without one the catalogue's own
-    labels are the codes.
-    """
-    if catalogue.label_kind == "token_id":
-        return catalogue, tuple(tuple(int(t) for t in level) for level in catalogue.labels)
-    labels: Sequence[Sequence[Any]] | None = template.level_labels(tokenizer, catalogue.depth)
-    if labels is None:
-        patterns = infer_patterns([str(level[0]) for level in catalogue.labels])
-        if patterns is None and catalogue.label_kind == "code":
-            raise InputError(
-                "the catalogue has bare codes and the template does not say how they are spelled: "
-                'name code_tokens in xgr.json, {"prompt": {"code_tokens": ["<a_{code}>", ...]}}'
-            )
-        labels = level_labels(tokenizer, patterns) if patterns else catalogue.labels
-    ids = tuple(token_ids(tokenizer, level, at) for at, level in enumerate(labels))
-    return catalogue.rebase(labels), ids
-
-
 def _config(fields: dict[str, Any]) -> EngineConfig:
     try:
         return EngineConfig(**fields)
@@ -274,17 +243,3 @@ def _per_user(name: str, given: Iterable[Any], users: int) -> list[Sequence[Item
             "all users, or one list for each"
         )
     return [tuple(item) for item in lists]
-
-
-def _items_of(user: Sequence[HistoryItem], catalogue: Catalogue) -> list[ItemId]:
-    """Item ids of a history; a SID stands for all of its items."""
-    ids: list[ItemId] = []
-    for item in user:
-        leaf = Speller.leaf(item, catalogue, "skip")
-        if leaf < 0:
-            continue
-        if is_item_id(item):
-            ids.append(item)
-        else:
-            ids += [catalogue.item_id(position) for position in catalogue.item_positions(leaf)]
-    return ids
