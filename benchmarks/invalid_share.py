@@ -4,7 +4,7 @@ Searches the whole vocabulary at several beam widths with a trained checkpoint, 
 architecture and random weights, and with an early checkpoint of the demo model.
 
     python examples/train_demo.py --out OUT --early-out EARLY
-    python -m benchmarks.invalid_share --early EARLY --json benchmarks/results/invalid_share.json
+    python -m benchmarks.invalid_share --early EARLY/model --json benchmarks/results/invalid_share.json
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ def main() -> None:
     games = (shared(f"{GAMES}.index.json"), shared(f"{GAMES}.inter.json"))
     demo = Path(str(files("xgr.demo")))
     results: dict[str, Any] = {}
+
     trained = shared("models/games-qwen3-6m")
     results["games checkpoint"] = _shares(args, trained, *games)
     with _random_weights(trained) as folder:
@@ -44,6 +45,7 @@ def main() -> None:
     results["demo model"] = _shares(args, demo / "model", *shop)
     if args.early:
         results["demo model, early checkpoint"] = _shares(args, args.early, *shop)
+    print(json.dumps(results, indent=2))
     if args.json:
         settings = {"users": args.users, "widths": args.widths, "max_items": args.max_items}
         record.write(args.json, "invalid_share", results, settings=settings)
@@ -60,7 +62,6 @@ def _shares(
     for width in args.widths:
         found = evaluate(recommender, users, beam_width=width)
         shares[f"W {width}"] = found.invalid / found.beams
-    print(f"{model.name}: {json.dumps(shares)}", flush=True)
     return shares
 
 
