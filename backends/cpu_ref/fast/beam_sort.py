@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xgr.backends.cpu_ref.fast.selection import LEAST
+from xgr.backends.cpu_ref.fast.selection import LEAST, by_rank, cut, prune
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
 Tensor = NDArray[Any]
+Index = NDArray[np.int64]
+
+# above so many candidates a request, tiles are pruned by their maxima before anything is visited
+WIDE = 1 << 18
 
 
 def build(problem: Problem, context: Context) -> Launcher:
@@ -23,7 +27,7 @@ class BeamSort:
     """The launcher.
 
     Attributes:
-        visited: candidates that were merged since the last `reset`.
+        visited: candidates that were looked at one by one since the last `reset`.
         candidates: candidates that there were since then.
     """
 
@@ -54,83 +58,101 @@ class BeamSort:
         parent.fill(0)
         code.fill(0)
         score.fill(-np.inf)
+        live_out.fill(0)
         widths = np.minimum(out_width, np.diff(row_start_out)).tolist()
+        firsts, counts, targets = row_start.tolist(), live.tolist(), row_start_out.tolist()
         for request, width in enumerate(widths):
-            first, target = int(row_start[request]), int(row_start_out[request])
-            rows = slice(first, first + int(live[request]))
-            parent[target : int(row_start_out[request + 1])] = first
-            live_out[request] = 0
+            first, target = firsts[request], targets[request]
+            rows = slice(first, first + counts[request])
+            parent[target : targets[request + 1]] = first
             total = cumulative[rows, None] + scores[rows]
             if width <= 0 or not total.max(initial=-np.inf) < np.inf:
                 continue
-            # the least score goes to candidates only: -inf stays what it is
-            np.maximum(total, LEAST, out=total, where=total > -np.inf)
-            source, column, value = self._best(total, width)
-            if order == "path":
-                path = np.lexsort((column, source))
-                source, column, value = source[path], column[path], value[path]
-            target_rows = slice(target, target + len(value))
-            parent[target_rows], code[target_rows] = source + first, column
-            score[target_rows] = value
-            live_out[request] = len(value)
+            _clamp(total)
+            self.candidates += int(np.count_nonzero(total > -np.inf))
+            ranked = self._pruned(total, width) if total.size > WIDE else self._rounds(total, width)
+            chosen = np.sort(ranked) if order == "path" else ranked
+            target_rows = slice(target, target + len(chosen))
+            row, code[target_rows] = np.divmod(chosen, max(total.shape[1], 1))
+            parent[target_rows] = row + first
+            score[target_rows] = total.reshape(-1)[chosen]
+            live_out[request] = len(chosen)
 
-    def _best(self, total: Tensor, width: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The best of one request by rank: row, column and score."""
-        self.candidates += int(np.count_nonzero(total > -np.inf))
-        rows = len(total)
-        live = np.arange(rows)
-        # one unsigned number a candidate: ascending is score descending, then code ascending
+    def _pruned(self, total: Tensor, width: int) -> Index:
+        """The best of one request by rank, as flat indices; tiles that cannot win are left."""
+        flat = total.reshape(-1)
+        kept = prune(flat, width)
+        if kept is None:
+            kept = np.flatnonzero(flat > -np.inf)
+        self.visited += len(kept)
+        chosen = kept[cut(flat[kept], width)]
+        return chosen[by_rank(flat[chosen])]
+
+    def _rounds(self, total: Tensor, width: int) -> Index:
+        """The same by rounds: the next block of each row is merged into the best so far.
+
+        A row is left when its next candidate ranks behind the worst of `width` that are kept:
+        what follows in the row ranks behind that one.
+        """
+        live = np.arange(len(total))
         rest = _keys(total)
-        pool_row, pool_key = np.empty(0, np.int64), np.empty(0, np.uint64)
-        block = max(4, -(-width // max(rows, 1)))
-        while len(live) and rest.shape[1]:
+        best_row, best_key = np.empty(0, np.int64), np.empty(0, np.int64)
+        block = max(4, -(-width // max(len(total), 1)))
+        while rest.size:
             size = min(block, rest.shape[1])
             if size < rest.shape[1]:
                 # the block, and behind it the row's next candidate
                 rest.partition((size - 1, size), axis=1)
             head = rest[:, :size]
-            legal = head < _ILLEGAL
+            legal = head < ILLEGAL
             self.visited += int(np.count_nonzero(legal))
-            pool_row = np.concatenate((pool_row, np.broadcast_to(live[:, None], head.shape)[legal]))
-            pool_key = np.concatenate((pool_key, head[legal]))
-            rank = np.lexsort((pool_key & _CODE, pool_row, pool_key >> _SHIFT))[:width]
-            pool_row, pool_key = pool_row[rank], pool_key[rank]
+            row = np.broadcast_to(live[:, None], head.shape)
+            best_row = np.concatenate((best_row, row[legal]))
+            best_key = np.concatenate((best_key, head[legal]))
+            rank = np.lexsort((best_key & CODE, best_row, best_key >> 32))[:width]
+            best_row, best_key = best_row[rank], best_key[rank]
 
             rest = rest[:, size:]
-            if rest.shape[1]:
-                goes_on = _may_win(rest[:, 0], live, pool_row, pool_key, width)
+            if rest.size:
+                goes_on = _may_win(rest[:, 0], live, best_row, best_key, width)
                 live, rest = live[goes_on], rest[goes_on]
             block *= 2
-        column = (pool_key & _CODE).astype(np.int64)
-        return pool_row, column, total[pool_row, column]
+        chosen: Index = best_row * total.shape[1] + (best_key & CODE)
+        return chosen
 
 
-_SHIFT = np.uint64(32)
-_CODE = np.uint64(0xFFFFFFFF)
-_SIGN = np.uint32(0x80000000)
-# the key of -inf and everything behind it
-_ILLEGAL = np.uint64(0xFF800000) << _SHIFT
+CODE = (1 << 32) - 1
+# the key of -inf; all others are less
+ILLEGAL = 0x7F800000 << 32
 
 
-def _keys(total: Tensor) -> NDArray[np.uint64]:
-    bits = (total + np.float32(0)).view(np.uint32)  # -0 becomes +0: they are equal scores
-    descending = np.where(bits & _SIGN, bits, ~(bits | _SIGN))
-    return (descending.astype(np.uint64) << _SHIFT) | np.arange(total.shape[1], dtype=np.uint64)
+def _keys(total: Tensor) -> Index:
+    """One number a candidate: ascending is score descending, then code ascending."""
+    total += np.float32(0)  # -0 becomes +0: they are equal scores
+    bits = total.view(np.int32)
+    # the bits of negative floats run backwards
+    key = np.bitwise_xor(bits, (bits >> 31) & 0x7FFFFFFF)
+    keys: Index = np.invert(key, out=key).astype(np.int64)
+    keys <<= 32
+    keys |= np.arange(total.shape[1])
+    return keys
 
 
 def _may_win(
-    upcoming: NDArray[np.uint64],
-    live: Tensor,
-    pool_row: Tensor,
-    pool_key: NDArray[np.uint64],
-    width: int,
+    upcoming: Index, live: Index, best_row: Index, best_key: Index, width: int
 ) -> NDArray[np.bool_]:
-    """Rows whose next candidate ranks before the worst that is kept, or all while some lack."""
-    if len(pool_key) < width:
-        return upcoming < _ILLEGAL
-    worst, cut = pool_row[-1], pool_key[-1]
-    ahead = (upcoming >> _SHIFT) < (cut >> _SHIFT)
-    tied = (upcoming >> _SHIFT) == (cut >> _SHIFT)
-    ahead |= tied & ((live < worst) | ((live == worst) & (upcoming < cut)))
-    wins: NDArray[np.bool_] = ahead
+    """Rows whose next candidate ranks before the worst that is kept, or exists while some lack."""
+    if len(best_key) < width:
+        return upcoming < ILLEGAL
+    row, key = best_row[-1], best_key[-1]
+    score, worst = upcoming >> 32, key >> 32
+    tied = (live < row) | ((live == row) & (upcoming < key))
+    wins: NDArray[np.bool_] = (score < worst) | ((score == worst) & tied)
     return wins
+
+
+def _clamp(total: Tensor) -> None:
+    """Raise finite scores to the least one; -inf stays what it is."""
+    low = total < LEAST
+    low &= total > -np.inf
+    total[low] = LEAST

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xgr.backends.cpu_ref.fast.candidates import Children, dropped, gather
+from xgr.backends.cpu_ref.fast.candidates import Children, dropped, gather, pick
+from xgr.backends.cpu_ref.fast.normalizer import row_lse, segment_lse
 from xgr.backends.cpu_ref.fast.selection import LEAST, best, by_rank
 from xgr.errors import InputError
 from xgr.ops.array import Filters, Trie
@@ -53,32 +54,21 @@ def beam_step(
     code.fill(0)
     node_out.fill(-1)
     cumulative_out.fill(-np.inf)
-
+    live_out.fill(0)
     widths = np.minimum(out_width, np.diff(row_start_out)).tolist()
-    targets = row_start_out.tolist()
-    firsts, lives = row_start.tolist(), live.tolist()
-    columns = logits.shape[1]
-    for request, width in enumerate(widths):
-        one = slice(request, request + 1)
-        live_out[request] = 0
-        if not lives[request]:
+    firsts, counts, targets = row_start.tolist(), live.tolist(), row_start_out.tolist()
+    for request, (first, count, width) in enumerate(zip(firsts[:-1], counts, widths, strict=True)):
+        if not count:
             continue
-        rows = slice(firsts[request], firsts[request] + lives[request])
+        rows = slice(first, first + count)
+        mine = logits[rows]
+        given = lse[rows] if normalize == "vocab" and lse is not None else None
         children = None
-        if trie is not None:
-            children = gather(trie, level, node, row_start[request : request + 2], live[one])
-            logit = logits[children.spread(children.row), children.code].astype(np.float32)
+        if trie is None:
+            score = every_score(mine, _norm(normalize, given, mine), cumulative[rows])
         else:
-            logit = logits[rows].astype(np.float32).reshape(-1)
-        norm = _normalizer(normalize, logits, lse, rows, logit, children)
-        base = cumulative[rows]
-        if children is not None:
-            score = logit - children.spread(norm)
-            score += children.spread(base)
-        else:
-            score = ((logit.reshape(-1, columns) - norm[:, None]) + base[:, None]).reshape(-1)
-        np.maximum(score, LEAST, out=score)
-        if children is not None:
+            children = gather(trie, level, node[rows])
+            score = children_score(mine, children, normalize, given, cumulative[rows])
             gone = dropped(filters, level, request, children)
             if gone is not None:
                 score[gone] = -np.inf
@@ -89,17 +79,15 @@ def beam_step(
         if order == "rank":
             chosen = chosen[by_rank(score[chosen])]
         target = slice(targets[request], targets[request] + len(chosen))
-        cumulative_out[target] = score[chosen]
-        if children is not None:
-            owner = np.searchsorted(children.start, chosen, side="right") - 1
-            parent[target] = children.row[owner]
-            code[target] = children.code[chosen]
-            node_out[target] = children.node[chosen]
-        else:
-            parent[target] = chosen // columns + rows.start
-            code[target] = chosen % columns
-            node_out[target] = 0
         live_out[request] = len(chosen)
+        cumulative_out[target] = score[chosen]
+        if children is None:
+            row, code[target] = np.divmod(chosen, logits.shape[1])
+            node_out[target] = 0
+        else:
+            row, code[target] = children.owner(chosen), children.code[chosen]
+            node_out[target] = children.node[chosen]
+        parent[target] = row + first
 
 
 def clear(parent: Tensor, row_start: Tensor, row_start_out: Tensor) -> None:
@@ -109,43 +97,32 @@ def clear(parent: Tensor, row_start: Tensor, row_start_out: Tensor) -> None:
     parent[row_start_out[0] : row_start_out[-1]] = np.repeat(row_start[:-1], widths)
 
 
-def _normalizer(
-    normalize: str,
-    logits: Tensor,
-    lse: Tensor | None,
-    rows: slice,
-    logit: Tensor,
-    children: Children | None,
+def every_score(logits: Tensor, norm: Tensor, base: Tensor) -> Tensor:
+    """Scores of every code of every row, flat."""
+    score: Tensor = np.subtract(logits, norm[:, None], dtype=np.float32)
+    score += base[:, None]
+    np.maximum(score, LEAST, out=score)
+    return score.reshape(-1)
+
+
+def children_score(
+    logits: Tensor, children: Children, normalize: str, given: Tensor | None, base: Tensor
 ) -> Tensor:
-    if normalize == "vocab" and lse is not None:
-        return lse[rows]
+    """Scores of the children of every row, flat."""
+    score = pick(logits, children.code, children.count).astype(np.float32, copy=False)
+    if normalize == "children":
+        norm = segment_lse(score, children.start, children.count)
+    else:
+        norm = _norm(normalize, given, logits)
+    # two roundings, as defined: the sum of base and -norm would be another number
+    score -= np.repeat(norm, children.count)
+    score += np.repeat(base, children.count)
+    return np.maximum(score, LEAST, out=score)
+
+
+def _norm(normalize: str, given: Tensor | None, logits: Tensor) -> Tensor:
+    if given is not None:
+        return given
     if normalize == "none":
-        return np.zeros(rows.stop - rows.start, np.float32)
-    if normalize == "children" and children is not None:
-        return _segment_lse(logit, children)
-    x = logits[rows].astype(np.float32)
-    largest = _finite(x.max(axis=1, initial=-np.inf))
-    total = np.exp(x - largest[:, None]).sum(axis=1)
-    return _closed(largest, total)
-
-
-def _segment_lse(logit: Tensor, children: Children) -> Tensor:
-    norm = np.zeros(len(children.row), np.float32)
-    some = children.count > 0
-    if some.any():
-        start = children.start[:-1][some]
-        largest = _finite(np.maximum.reduceat(logit, start))
-        power = np.exp(logit - np.repeat(largest, children.count[some]))
-        norm[some] = _closed(largest, np.add.reduceat(power, start))
-    return norm
-
-
-def _finite(largest: Tensor) -> Tensor:
-    # exp(-inf - -inf) would be NaN; +inf and NaN pass, and make their request fail
-    return np.where(largest == -np.inf, np.float32(0), largest)
-
-
-def _closed(largest: Tensor, total: Tensor) -> Tensor:
-    # total is 0 where every logit is -inf, NaN where the largest is +inf
-    norm = np.where(total > 0, np.log(total, where=total > 0, out=np.zeros_like(total)), 0)
-    return np.where(np.isposinf(largest), largest, norm + largest).astype(np.float32)
+        return np.zeros(len(logits), np.float32)
+    return row_lse(logits)

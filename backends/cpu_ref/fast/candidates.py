@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xgr.errors import InputError
-from xgr.ops.array import ALLOW, EXCLUDE, KEEP_ALL, Filters, Trie
+from xgr.ops.array import ALLOW, EXCLUDE, Filters, Trie
 
 Tensor = NDArray[Any]
 Index = NDArray[np.int64]
@@ -17,50 +17,44 @@ Index = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Children:
-    """Children of consecutive live rows.
+    """Children of consecutive rows.
 
     Attributes:
-        row: int64 [n], the rows.
         low: int64 [n], first child of each row.
         count: int64 [n], children of each row.
         start: int64 [n + 1], row i's children are entries start[i] up to start[i + 1] - 1.
         node: int64 [N], the children.
         code: int32 [N], their columns in the logits of the level.
-        request: int64 [requests + 1], each request's rows are entries of `row` likewise.
     """
 
-    row: Index
     low: Index
     count: Index
     start: Index
     node: Index
     code: Tensor
-    request: Index
 
-    def spread(self, values: Tensor) -> Tensor:
-        """A value of each row, repeated for its children."""
-        return np.repeat(values, self.count)
-
-    def bounds(self, request: int) -> tuple[int, int]:
-        """Entries of a request, counted from the first request here."""
-        first, end = self.request[request], self.request[request + 1]
-        return int(self.start[first]), int(self.start[end])
+    def owner(self, entries: Index) -> Index:
+        """Row of each entry."""
+        return np.searchsorted(self.start, entries, side="right") - 1
 
 
-def live_rows(row_start: Tensor, live: Tensor) -> tuple[Index, Index]:
-    """Live rows of consecutive requests, and where each request's begin among them."""
-    request = np.zeros(len(live) + 1, np.int64)
-    np.cumsum(live, out=request[1:])
-    first = row_start[:-1] - request[:-1]
-    return np.arange(request[-1]) + np.repeat(first, live), request
-
-
-def child_range(trie: Trie, level: int, node: Tensor) -> tuple[Index, Index]:
-    """First child and number of children of each node; none for nodes that do not exist.
+def gather(trie: Trie, level: int, node: Tensor) -> Children:
+    """Children at `level` of the nodes of some rows; the root's at level 0.
 
     Raises:
         InputError: the catalogue has no such level.
     """
+    low, count = _child_range(trie, level, node)
+    start = np.zeros(len(node) + 1, np.int64)
+    np.cumsum(count, out=start[1:])
+    child = np.arange(start[-1])
+    child += np.repeat(low - start[:-1], count)
+    code = _host(trie.levels[level].code).take(child)
+    return Children(low, count, start, child, code)
+
+
+def _child_range(trie: Trie, level: int, node: Tensor) -> tuple[Index, Index]:
+    """First child and number of children of each node; none for nodes that do not exist."""
     if not 0 <= level < len(trie.levels):
         raise InputError(f"level {level} of a catalogue with {len(trie.levels)} levels")
     if level == 0:
@@ -70,62 +64,59 @@ def child_range(trie: Trie, level: int, node: Tensor) -> tuple[Index, Index]:
     exists = (node >= 0) & (node < len(first_child) - 1)
     at = np.where(exists, node, 0)
     low = first_child[at].astype(np.int64)
-    high = first_child[at + exists].astype(np.int64)
-    return low, high - low
+    return low, first_child[at + exists] - low
 
 
-def gather(trie: Trie, level: int, node: Tensor, row_start: Tensor, live: Tensor) -> Children:
-    """Children at `level` of the live rows of consecutive requests."""
-    row, request = live_rows(row_start, live)
-    low, count = child_range(trie, level, node[row])
-    start = np.zeros(len(row) + 1, np.int64)
-    np.cumsum(count, out=start[1:])
-    child = np.arange(start[-1])
-    child += np.repeat(low - start[:-1], count)
-    code = _host(trie.levels[level].code).take(child)
-    return Children(row, low, count, start, child, code, request)
+def pick(matrix: Tensor, column: Tensor, count: Index) -> Tensor:
+    """Elements of a matrix whose row i serves the next count[i] columns."""
+    rows, pitch = matrix.shape
+    if matrix.flags.c_contiguous:
+        flat = matrix.reshape(-1)
+    elif matrix.strides[1] == matrix.itemsize and matrix.strides[0] % matrix.itemsize == 0:
+        # padded rows: what lies between them is never picked
+        reach = (rows - 1) * (matrix.strides[0] // matrix.itemsize) + pitch
+        pitch = matrix.strides[0] // matrix.itemsize
+        flat = np.lib.stride_tricks.as_strided(matrix, (reach,), (matrix.itemsize,))
+    else:
+        return matrix[np.repeat(np.arange(rows), count), column]
+    # flat numbers are twice as fast as pairs; int64: they can exceed 2^31
+    at = np.repeat(np.arange(rows) * pitch, count)
+    at += column
+    return flat.take(at)
 
 
-def dropped(filters: Filters | None, level: int, first: int, children: Children) -> Index | None:
-    """Entries that filters remove; None when there are none.
+def dropped(filters: Filters | None, level: int, request: int, children: Children) -> Index | None:
+    """Entries that the filters of a request remove; None when there are none.
 
     The children of a row are consecutive nodes, so they meet one run of the request's list: two
-    searches a row find it. `first` is the request of the children's first row.
+    searches a row find it.
     """
     if filters is None:
         return None
-    requests = len(children.request) - 1
-    kinds = _host(filters.kind)[first : first + requests].tolist()
-    masks = _host(filters.mask)[first : first + requests].tolist()
+    kind, mask = int(_host(filters.kind)[request]), int(_host(filters.mask)[request])
     gone = []
-    for request, (kind, mask) in enumerate(zip(kinds, masks, strict=True)):
-        begin, end = children.bounds(request)
-        if kind != KEEP_ALL:
-            span = slice(children.request[request], children.request[request + 1])
-            listed = _listed(filters, level, first + request, children, span)
-            if kind == EXCLUDE:
-                gone.append(listed)
-            elif kind == ALLOW:
-                others = np.ones(end - begin, np.bool_)
-                others[listed - begin] = False
-                gone.append(np.flatnonzero(others) + begin)
-        if mask >= 0:
-            words = _host(filters.words[level])[mask]
-            node = children.node[begin:end]
-            bit = words.take(node >> 5) >> (node & 31).astype(np.uint32)
-            gone.append(np.flatnonzero((bit & 1) == 0) + begin)
+    if kind == EXCLUDE:
+        gone.append(_listed(filters, level, request, children))
+    elif kind == ALLOW:
+        others = np.ones(len(children.node), np.bool_)
+        others[_listed(filters, level, request, children)] = False
+        gone.append(np.flatnonzero(others))
+    if mask >= 0:
+        words = _host(filters.words[level])[mask]
+        bit = words.take(children.node >> 5) >> (children.node & 31).astype(np.uint32)
+        gone.append(np.flatnonzero((bit & 1) == 0))
     return np.concatenate(gone) if gone else None
 
 
-def _listed(filters: Filters, level: int, request: int, children: Children, span: slice) -> Index:
+def _listed(filters: Filters, level: int, request: int, children: Children) -> Index:
+    """Entries whose node is on the request's list."""
     start = _host(filters.start)[level]
     nodes = _host(filters.nodes)[level, start[request] : start[request + 1]]
-    low, count = children.low[span], children.count[span]
-    begin = np.searchsorted(nodes, low)
-    run = np.searchsorted(nodes, low + count) - begin
+    begin = np.searchsorted(nodes, children.low)
+    run = np.searchsorted(nodes, children.low + children.count) - begin
     ends = np.cumsum(run)
     at = np.arange(ends[-1] if len(ends) else 0) + np.repeat(begin - (ends - run), run)
-    found: Index = nodes[at] + np.repeat(children.start[:-1][span] - low, run)
+    found: Index = nodes[at] + np.repeat(children.start[:-1] - children.low, run)
     return found
 
 

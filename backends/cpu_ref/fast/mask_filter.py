@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xgr.backends.cpu_ref.fast.candidates import dropped, gather
+from xgr.backends.cpu_ref.fast.candidates import dropped, gather, pick
 from xgr.backends.cpu_ref.fast.selection import LEAST
 from xgr.ops.array import Filters, Trie
 from xgr.ops.spec import Problem
@@ -33,11 +33,14 @@ def mask_filter(
     filters: Filters | None = None,
 ) -> None:
     """Scatter the scores of legal children into -inf."""
-    children = gather(trie, level, node, row_start, live)
-    row, code = children.spread(children.row), children.code
-    legal = np.maximum(scores[row, code], LEAST)
-    gone = dropped(filters, level, 0, children)
-    if gone is not None:
-        legal[gone] = -np.inf
-    out[...] = -np.inf
-    out[row, code] = legal
+    out.fill(-np.inf)
+    firsts, counts = row_start.tolist(), live.tolist()
+    for request, (first, count) in enumerate(zip(firsts[:-1], counts, strict=True)):
+        rows = slice(first, first + count)
+        children = gather(trie, level, node[rows])
+        legal = pick(scores[rows], children.code, children.count)
+        np.maximum(legal, LEAST, out=legal)
+        gone = dropped(filters, level, request, children)
+        if gone is not None:
+            legal[gone] = -np.inf
+        out[np.repeat(np.arange(first, first + count), children.count), children.code] = legal

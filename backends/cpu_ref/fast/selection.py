@@ -10,7 +10,8 @@ Index = NDArray[np.int64]
 
 # a legal score is never below this: -inf means illegal and only that
 LEAST = np.float32(-1e30)
-TILE = 64
+# shorter tiles do not pay: then everything is kept
+LEAST_TILE = 4
 
 
 def best(score: Scores, width: int) -> Index:
@@ -18,30 +19,42 @@ def best(score: Scores, width: int) -> Index:
 
     Entries of -inf are never chosen. No score is NaN.
     """
-    if width <= 0:
-        return np.empty(0, np.int64)
-    pruned = _prune(score, width)
-    values = score if pruned is None else score[pruned]
-    if len(values) > width:
-        cut = np.partition(values, len(values) - width)[len(values) - width]
-    else:
-        cut = np.float32(-np.inf)
-    chosen = np.flatnonzero(values > cut)
-    if len(chosen) < width and cut != -np.inf:
-        ties = np.flatnonzero(values == cut)[: width - len(chosen)]
-        chosen = np.concatenate((chosen, ties))
-        chosen.sort()
-    return chosen if pruned is None else pruned[chosen]
+    kept = prune(score, width)
+    if kept is None:
+        return cut(score, width)
+    return kept[cut(score[kept], width)]
 
 
-def _prune(score: Scores, width: int) -> Index | None:
-    # the width-th best of tile maxima is a lower bound of the width-th best score
-    tiles = len(score) // TILE
-    if tiles <= 2 * width:
+def prune(score: Scores, width: int) -> Index | None:
+    """Ascending indices that hold the `width` best and not many more; None to keep all.
+
+    The width-th best of the tiles' maxima is a lower bound of the width-th best score: with four
+    times as many tiles as are wanted, a few more than `width` of random scores reach it. A tile
+    is every n-th score, because maxima over long contiguous runs are fast.
+    """
+    tiles = 4 * width
+    size = len(score) // tiles if width > 0 else 0
+    if size < LEAST_TILE:
         return None
-    maxima = score[: tiles * TILE].reshape(tiles, TILE).max(axis=1)
+    maxima = score[: tiles * size].reshape(size, tiles).max(axis=0)
     bound = np.partition(maxima, tiles - width)[tiles - width]
     return np.flatnonzero(score >= bound)
+
+
+def cut(score: Scores, width: int) -> Index:
+    """As `best`, by one threshold and a prefix sum."""
+    if width <= 0:
+        return np.empty(0, np.int64)
+    if len(score) > width:
+        least = np.partition(score, len(score) - width)[len(score) - width]
+    else:
+        least = np.float32(-np.inf)
+    chosen = np.flatnonzero(score > least)
+    if len(chosen) < width and least > -np.inf:
+        ties = np.flatnonzero(score == least)[: width - len(chosen)]
+        chosen = np.concatenate((chosen, ties))
+        chosen.sort()
+    return chosen
 
 
 def by_rank(score: Scores) -> Index:
