@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from xgr.engine.config import EngineConfig
 from xgr.engine.engine import Engine
 from xgr.engine.lanes import Lanes, Progress
 from xgr.engine.prompts import HistoryItem, Speller
-from xgr.engine.request import ItemId, Request, Width
+from xgr.engine.request import ItemId, Request, Width, is_count
 from xgr.engine.results import Outcome, Recommendations
 from xgr.errors import InputError, RequestFailed
 from xgr.models.decoder import Decoder
@@ -86,11 +87,17 @@ class Recommender:
             config["end_tokens"] = tuple(form.end_token_ids(tokenizer))
         settings = _config(config)
         decoder = Decoder.load(rt, folder, dtype or ("float32" if device == "cpu" else None))
-        count = lanes or rt.backend.default_lanes
+        count = rt.backend.default_lanes if lanes is None else lanes
+        if not is_count(count):
+            raise InputError(f"lanes is {lanes!r}, need a whole number of at least 1, or None")
         # bound ops hold workspaces: each engine has its own, so that threads may use several
         engines = [Engine(rt.lane(), decoder, ids, settings) for _ in range(count)]
         labels = tuple(tokenizer.tokens(level) for level in ids)
-        return cls(Lanes(engines), CatalogueStore(known), Speller(tokenizer, form, labels))
+        # a later version must spell its codes as this one does, whatever its file numbers them
+        store = CatalogueStore(
+            known, prepare=partial(Catalogue.rebase, labels_per_level=known.labels)
+        )
+        return cls(Lanes(engines), store, Speller(tokenizer, form, labels))
 
     def recommend(
         self,
@@ -133,6 +140,8 @@ class Recommender:
         given = [p for p in (histories, token_ids, prompts) if p is not None]
         if len(given) != 1:
             raise InputError("give exactly one of histories, token_ids and prompts")
+        if unknown not in ("error", "skip"):
+            raise InputError(f"unknown is {unknown!r}, allowed: error, skip")
         if exclude_history and histories is None:
             raise InputError("exclude_history needs histories: token_ids and prompts name no items")
         users = given[0]
