@@ -144,10 +144,9 @@ def _may_win(
     """Rows whose next candidate ranks before the worst that is kept, or exists while some lack."""
     if len(best_key) < width:
         return upcoming < ILLEGAL
-    row, key = best_row[-1], best_key[-1]
-    score, worst = upcoming >> 32, key >> 32
-    tied = (live < row) | ((live == row) & (upcoming < key))
-    wins: NDArray[np.bool_] = (score < worst) | ((score == worst) & tied)
+    score, worst = upcoming >> 32, best_key[-1] >> 32
+    # of equal scores those of earlier rows rank first; its own row's are later codes
+    wins: NDArray[np.bool_] = (score < worst) | ((score == worst) & (live < best_row[-1]))
     return wins
 
 

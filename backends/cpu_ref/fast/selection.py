@@ -12,6 +12,8 @@ Index = NDArray[np.int64]
 LEAST = np.float32(-1e30)
 # shorter tiles do not pay: then everything is kept
 LEAST_TILE = 4
+# equal scores are looked for in blocks, because in flat data the first block holds enough
+BLOCK = 1 << 16
 
 
 def best(score: Scores, width: int) -> Index:
@@ -38,7 +40,7 @@ def prune(score: Scores, width: int) -> Index | None:
         return None
     maxima = score[: tiles * size].reshape(size, tiles).max(axis=0)
     bound = np.partition(maxima, tiles - width)[tiles - width]
-    return np.flatnonzero(score >= bound)
+    return _above_and_first(score, bound, width)
 
 
 def cut(score: Scores, width: int) -> Index:
@@ -49,14 +51,27 @@ def cut(score: Scores, width: int) -> Index:
         least = np.partition(score, len(score) - width)[len(score) - width]
     else:
         least = np.float32(-np.inf)
-    chosen = np.flatnonzero(score > least)
-    if len(chosen) < width and least > -np.inf:
-        ties = np.flatnonzero(score == least)[: width - len(chosen)]
-        chosen = np.concatenate((chosen, ties))
-        chosen.sort()
-    return chosen
+    return _above_and_first(score, least, width)
 
 
 def by_rank(score: Scores) -> Index:
     """Indices that sort path-ordered scores by rank: descending, ties in path order."""
     return np.argsort(-score, kind="stable")
+
+
+def _above_and_first(score: Scores, bound: np.float32, width: int) -> Index:
+    """Ascending indices of what is above a bound, and of the first that equal it up to `width`."""
+    above = np.flatnonzero(score > bound)
+    missing = width - len(above)
+    if missing <= 0 or bound == -np.inf:
+        return above
+    ties: list[Index] = []
+    for begin in range(0, len(score), BLOCK):
+        found = np.flatnonzero(score[begin : begin + BLOCK] == bound)[:missing]
+        ties.append(found + begin)
+        missing -= len(found)
+        if not missing:
+            break
+    chosen = np.concatenate((above, *ties))
+    chosen.sort()
+    return chosen
