@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from xgr.backends.cpu_ref.backend import CpuBackend
 from xgr.cli.ops import app
 from xgr.conformance import entries, table
+from xgr.conformance.perf import LARGER, perf_cases
 from xgr.errors import InputError
 from xgr.ops import specs
 from xgr.registry.kernel import Kernel
@@ -79,3 +80,9 @@ def test_support_writes_what_it_prints(tmp_path: Path) -> None:
 def test_unknown_names_list_the_known(arguments: dict[str, Any], known: str) -> None:
     with pytest.raises(InputError, match=known):
         table(**arguments)
+
+
+def test_every_op_is_timed_in_a_larger_size() -> None:
+    for op in specs():
+        flagged = [case for case in perf_cases(op) if case.flags.get("perf")]
+        assert bool(flagged) != (op in LARGER), op
