@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.engine.world import World, beams, write_index
+from tests.engine.world import World, beams, make_world, write_index
 from xgr import Recommender
+from xgr.engine.evaluate import evaluate
 from xgr.errors import CatalogueError, InputError, ModelError
 
 
@@ -173,3 +174,17 @@ def test_sampling_defaults_of_the_checkpoint_are_ignored(world: World, tmp_path:
     (tmp_path / "generation_config.json").write_text(json.dumps(sampling))
     found = Recommender.from_pretrained(tmp_path, world.index, lanes=1).recommend([[3, 4]], 40, 40)
     assert beams(found[0]) == want
+
+
+def test_a_tokenizer_larger_than_the_model_is_refused(tmp_path: Path) -> None:
+    """The greatest token id of a code is the last row of the embedding, or just beyond it."""
+    last = max(make_world(tmp_path / "fits", vocab_size=21).vocab.values())
+    assert last == 20
+    assert len(make_world(tmp_path / "fits", vocab_size=21).recommender().recommend([[3]])[0]) == 10
+    with pytest.raises(InputError, match=r"token id 20 .* model's 0\.\.19"):
+        make_world(tmp_path / "small", vocab_size=20).recommender()
+
+
+def test_evaluate_names_where_its_users_are(recommender: Recommender) -> None:
+    with pytest.raises(InputError, match=r"'first'.*user 1: .*4711"):
+        evaluate(recommender, {"one": [3], "first": [1, 2], "second": [4711, 2]})

@@ -13,7 +13,7 @@ from typing import Any
 from xgr.engine.recommender import Recommender
 from xgr.engine.request import ItemId, Width
 from xgr.engine.results import Recommendations
-from xgr.errors import InputError
+from xgr.errors import InputError, RequestFailed
 
 # users whose results are held at once
 _CHUNK = 256
@@ -110,13 +110,16 @@ def evaluate(
     result.skipped = len(histories) - len(usable)
     for chunk in _chunks(usable):
         begin = time.perf_counter()
-        found = recommender.recommend(
-            [items[:-1] for _, items in chunk],
-            k,
-            beam_width,
-            exclude_history=exclude_history,
-            progress=progress,
-        )
+        try:
+            found = recommender.recommend(
+                [items[:-1] for _, items in chunk],
+                k,
+                beam_width,
+                exclude_history=exclude_history,
+                progress=progress,
+            )
+        except (InputError, RequestFailed) as error:
+            raise type(error)(f"of the users from {chunk[0][0]!r} on, {error}") from error
         result.seconds += time.perf_counter() - begin
         for (user, items), own in zip(chunk, found, strict=True):
             _count(result, recommender, user, items[-1], own, keep_rows)
