@@ -1,10 +1,11 @@
-"""Share of beams that are no item when the search is not constrained (figure 5 of the paper).
+r"""Share of beams that are no item when the search is not constrained (figure 5 of the paper).
 
 Searches the whole vocabulary at several beam widths with a trained checkpoint, with the same
 architecture and random weights, and with an early checkpoint of the demo model.
 
     python examples/train_demo.py --out OUT --early-out EARLY
-    python -m benchmarks.invalid_share --early EARLY/model --json benchmarks/results/invalid_share.json
+    python -m benchmarks.invalid_share --early EARLY/model \
+        --json benchmarks/results/invalid_share.json
 """
 
 from __future__ import annotations
