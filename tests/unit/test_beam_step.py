@@ -88,6 +88,14 @@ def test_a_level_beyond_the_depth_is_refused(kernel: str) -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+def test_codes_without_a_column_are_refused(kernel: str) -> None:
+    sizes = (4, 3)
+    trie = trie_of(random_sids(np.random.default_rng(0), sizes, 5), sizes)
+    with pytest.raises(InputError, match=r"has 4 codes.* 3 columns"):
+        step(kernel, np.zeros((1, 3), np.float32), 2, trie)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_vocab_without_its_lse_is_refused(kernel: str) -> None:
     with pytest.raises(InputError, match="lse"):
         step(kernel, np.zeros((1, 3), np.float32), 2, normalize="vocab")

@@ -11,6 +11,8 @@ from xgr.ops.dtype import MODEL_DTYPES, dtype
 from xgr.ops.ranked import identical, ranked
 from xgr.ops.spec import Arg, Case, OpSpec, Problem, Scalar, Values
 
+# a legal score is never below this: -inf means illegal and only that
+LEAST = -1e30
 # bit of status[b]: a score of the request was NaN or +inf
 NAN_LOGIT = 1
 
@@ -51,6 +53,7 @@ def cases() -> Iterable[Case]:
     for width in (1, 31, 32, 33, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025):
         yield _case(1, width, 17, width, 2, data="ties", items=700)
         yield _case(1, 6, 400, width, 1, data="ties", items=4000, order="rank")
+    yield _case(16, 32, 9, 32, 2, live="some", data="ties")
     # a narrow level after a wide one and the reverse; fewer candidates than beams
     yield _case(2, 100, 9, 5, 2, data="ties")
     yield _case(2, 4, 9, 100, 1, data="ties")

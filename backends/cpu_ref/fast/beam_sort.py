@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xgr.backends.cpu_ref.fast.selection import LEAST, by_rank, cut, prune
+from xgr.backends.cpu_ref.fast.selection import by_rank, cut, prune
+from xgr.ops.beam_step import LEAST
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
@@ -16,6 +17,8 @@ Index = NDArray[np.int64]
 
 # above so many candidates a request, tiles are pruned by their maxima before anything is visited
 WIDE = 1 << 18
+# candidates a row in the first round; the blocks double
+FIRST_BLOCK = 2
 
 
 def build(problem: Problem, context: Context) -> Launcher:
@@ -97,7 +100,7 @@ class BeamSort:
         live = np.arange(len(total))
         rest = _keys(total)
         best_row, best_key = np.empty(0, np.int64), np.empty(0, np.int64)
-        block = max(4, -(-width // max(len(total), 1)))
+        block = max(FIRST_BLOCK, -(-width // max(len(total), 1)))
         while rest.size:
             size = min(block, rest.shape[1])
             if size < rest.shape[1]:

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from xgr.backends.cpu_ref.fast.candidates import Children, dropped, gather, pick
 from xgr.backends.cpu_ref.fast.normalizer import row_lse, segment_lse
-from xgr.backends.cpu_ref.fast.selection import LEAST, best, by_rank
+from xgr.backends.cpu_ref.fast.selection import best, by_rank
+from xgr.backends.cpu_ref.levels import check_level
 from xgr.errors import InputError
 from xgr.ops.array import Filters, Trie
-from xgr.ops.beam_step import NAN_LOGIT
+from xgr.ops.beam_step import LEAST, NAN_LOGIT
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
@@ -50,6 +51,8 @@ def beam_step(
     """Extend the beams of each request by one code."""
     if normalize == "vocab" and lse is None:
         raise InputError('beam_step: normalize="vocab" needs the argument lse')
+    if trie is not None:
+        check_level(trie, level, logits.shape[1])
     clear(parent, row_start, row_start_out)
     code.fill(0)
     node_out.fill(-1)

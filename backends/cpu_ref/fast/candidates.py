@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xgr.errors import InputError
 from xgr.ops.array import ALLOW, EXCLUDE, Filters, Trie
 
 Tensor = NDArray[Any]
@@ -39,11 +38,7 @@ class Children:
 
 
 def gather(trie: Trie, level: int, node: Tensor) -> Children:
-    """Children at `level` of the nodes of some rows; the root's at level 0.
-
-    Raises:
-        InputError: the catalogue has no such level.
-    """
+    """Children at `level` of the nodes of some rows; the root's at level 0."""
     low, count = _child_range(trie, level, node)
     start = np.zeros(len(node) + 1, np.int64)
     np.cumsum(count, out=start[1:])
@@ -55,8 +50,6 @@ def gather(trie: Trie, level: int, node: Tensor) -> Children:
 
 def _child_range(trie: Trie, level: int, node: Tensor) -> tuple[Index, Index]:
     """First child and number of children of each node; none for nodes that do not exist."""
-    if not 0 <= level < len(trie.levels):
-        raise InputError(f"level {level} of a catalogue with {len(trie.levels)} levels")
     if level == 0:
         children = _host(trie.levels[0].code).shape[0]
         return np.zeros(len(node), np.int64), np.full(len(node), children)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xgr.backends.cpu_ref.fast.candidates import dropped, gather, pick
-from xgr.backends.cpu_ref.fast.selection import LEAST
+from xgr.backends.cpu_ref.levels import check_level
 from xgr.ops.array import Filters, Trie
+from xgr.ops.beam_step import LEAST
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
@@ -33,6 +34,7 @@ def mask_filter(
     filters: Filters | None = None,
 ) -> None:
     """Scatter the scores of legal children into -inf."""
+    check_level(trie, level, scores.shape[1])
     out.fill(-np.inf)
     firsts, counts = row_start.tolist(), live.tolist()
     for request, (first, count) in enumerate(zip(firsts[:-1], counts, strict=True)):

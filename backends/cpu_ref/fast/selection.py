@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 Scores = NDArray[np.float32]
 Index = NDArray[np.int64]
 
-# a legal score is never below this: -inf means illegal and only that
-LEAST = np.float32(-1e30)
 # shorter tiles do not pay: then everything is kept
 LEAST_TILE = 4
 # equal scores are looked for in blocks, because in flat data the first block holds enough

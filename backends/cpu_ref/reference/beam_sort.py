@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xgr.backends.cpu_ref.reference.selection import LEAST, best
+from xgr.backends.cpu_ref.reference.selection import best
+from xgr.ops.beam_step import LEAST
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 

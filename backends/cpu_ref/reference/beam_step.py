@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xgr.backends.cpu_ref.reference.selection import LEAST, best, children, codes, kept
+from xgr.backends.cpu_ref.levels import check_level
+from xgr.backends.cpu_ref.reference.selection import best, children, codes, kept
 from xgr.errors import InputError
 from xgr.ops.array import Filters, Trie
-from xgr.ops.beam_step import NAN_LOGIT
+from xgr.ops.beam_step import LEAST, NAN_LOGIT
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
@@ -46,6 +47,8 @@ def beam_step(
     filters: Filters | None = None,
 ) -> None:
     """Extend the beams of each request by one code."""
+    if trie is not None:
+        check_level(trie, level, logits.shape[1])
     parent[...], code[...], node_out[...], cumulative_out[...] = 0, 0, -1, -np.inf
     for request in range(len(live)):
         first = row_start[request]

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xgr.backends.cpu_ref.reference.selection import LEAST, children, codes, kept
+from xgr.backends.cpu_ref.levels import check_level
+from xgr.backends.cpu_ref.reference.selection import children, codes, kept
 from xgr.ops.array import Filters, Trie
+from xgr.ops.beam_step import LEAST
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
@@ -32,6 +34,7 @@ def mask_filter(
     filters: Filters | None = None,
 ) -> None:
     """Copy the scores of legal children, at least -1e30; all else is -inf."""
+    check_level(trie, level, scores.shape[1])
     out[...] = -np.inf
     for request in range(len(live)):
         first = row_start[request]

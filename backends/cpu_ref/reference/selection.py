@@ -7,17 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xgr.errors import InputError
 from xgr.ops.array import ALLOW, EXCLUDE, Filters, Trie
-
-# a legal score is never below this: -inf means illegal and only that
-LEAST = np.float32(-1e30)
 
 
 def children(trie: Trie, level: int, node: int) -> NDArray[np.int64]:
     """Nodes of `level` that continue `node`: the root's at level 0; none if it does not exist."""
-    if not 0 <= level < len(trie.levels):
-        raise InputError(f"level {level} of a catalogue with {len(trie.levels)} levels")
     if level == 0:
         return np.arange(len(_host(trie.levels[0].code)))
     first_child = _host(trie.levels[level - 1].first_child)
