@@ -44,13 +44,14 @@ def read() -> Env:
     value = {v.name: os.environ.get(v.name, v.default) for v in VARIABLES}
     kernels: dict[str, str] = {}
     for part in filter(None, (p.strip() for p in value["XGR_KERNEL"].split(","))):
-        op, equals, kernel = part.partition("=")
+        op, equals, kernel = (text.strip() for text in part.partition("="))
         if not (op and equals and kernel):
             raise InputError(
                 f"XGR_KERNEL has {part!r}, need op=kernel, comma separated, "
                 "as in XGR_KERNEL=beam_sort=cpu_ref.reference"
             )
-        kernels[op] = kernel
+        if kernels.setdefault(op, kernel) != kernel:
+            raise InputError(f"XGR_KERNEL names {kernels[op]} and {kernel} for {op}, need one")
     if value["XGR_DETERMINISTIC"] not in ("0", "1"):
         raise InputError(f"XGR_DETERMINISTIC is {value['XGR_DETERMINISTIC']!r}, allowed: 0, 1")
     return Env(kernels, value["XGR_TABLES"], value["XGR_DETERMINISTIC"] == "1")

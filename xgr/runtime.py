@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
-import operator
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,10 @@ from xgr.ops.dtype import MODEL_DTYPES, DType
 from xgr.ops.spec import OpSpec, Problem
 from xgr.registry import discover
 from xgr.registry.bind import Bound, BoundContext, bound, compose
+from xgr.registry.convenience import CAPACITY, convenience
 from xgr.registry.explain import Explanation
-from xgr.registry.select import Choice, select
+from xgr.registry.recent import Recent
+from xgr.registry.select import COMPOSED, Choice, select
 from xgr.registry.table import Tables
 
 if TYPE_CHECKING:
@@ -25,19 +28,34 @@ if TYPE_CHECKING:
     from xgr.registry.kernel import Kernel
 
 
-@functools.cache
+# bound ops that a runtime keeps; one of a problem that comes back later is built again
+KEPT = 1024
+
+
 def runtime(device: str = "cpu") -> Runtime:
     """The runtime of a device: "cpu", "null", or a name that another package registers.
 
     Raises:
         BackendMissing: the device has no backend, or the backend cannot run on this machine.
     """
+    return _runtime(device)  # runtime() and runtime(device="cpu") are one
+
+
+@functools.cache
+def _runtime(device: str) -> Runtime:
     backend_class = discover.load(device)
-    probe = backend_class.probe()
-    if not probe.available:
+    try:
+        probe = backend_class.probe()
+        backend = backend_class() if probe.available else None
+    except Exception as error:  # whatever a third party raises: this device is missing
+        raise BackendMissing(
+            f"the backend of device {device!r} ({discover.found()[device].origin}) cannot be "
+            f"started: {type(error).__name__}: {error}"
+        ) from error
+    if backend is None:
         why = "; ".join(str(r) for r in probe.reasons)
         raise BackendMissing(f"device {device!r} cannot be used here: {why}")
-    return Runtime(device, backend_class())
+    return Runtime(device, backend)
 
 
 class Runtime:
@@ -49,22 +67,19 @@ class Runtime:
     """
 
     def __init__(self, device: str, backend: Backend) -> None:
-        settings = env.read()
         self.device = device
         self.backend = backend
-        self._env = settings.kernels
-        self._deterministic = settings.deterministic
+        self._bound: Recent[tuple[Problem, str | None], Bound] = Recent(KEPT)
+        self._quick: list[Recent[Any, Bound]] = []
+        self._settings = env.read()
+        for op in self._settings.kernels:
+            _declared(op, "XGR_KERNEL: ")
+        self._tables = Tables()
+        if self._settings.tables:
+            self._tables.read(Path(self._settings.tables), specs())
         self._kernels: dict[str, list[Kernel]] = {name: [] for name in specs()}
         for kernel in backend.kernels():
             self.register(kernel)
-        for op in self._env:
-            spec(op)
-        self._bound: dict[tuple[Problem, str | None], Bound] = {}
-        self._quick: list[dict[Any, Bound]] = []
-        self._tables = Tables()
-        if settings.tables:
-            versions = {name: s.version for name, s in specs().items()}
-            self._tables.read(Path(settings.tables), versions)
 
     def register(self, kernel: Kernel) -> None:
         """Add a kernel record, of a third party or of a test.
@@ -72,25 +87,28 @@ class Runtime:
         Raises:
             InputError: the op is not declared, or the name is taken.
         """
-        if kernel.op not in self._kernels:
-            raise InputError(f"kernel {kernel.name} serves {kernel.op!r}, which is not declared")
-        if any(k.name == kernel.name for k in self._kernels[kernel.op]):
+        _declared(kernel.op, f"kernel {kernel.name}: ")
+        if kernel.name == COMPOSED or any(k.name == kernel.name for k in self._kernels[kernel.op]):
             raise InputError(f"{kernel.op} has a kernel named {kernel.name} already")
         self._kernels[kernel.op].append(kernel)
-        if hasattr(self, "_bound"):
-            self._bound.clear()
-            for kept in self._quick:
-                kept.clear()
+        self._bound.clear()
+        for kept in self._quick:
+            kept.clear()
 
     def lane(self) -> Runtime:
-        """The same device and kernels with bound ops of its own, for use by another thread."""
-        other = Runtime(self.device, self.backend)
+        """The same device, kernels, settings and tables with bound ops (and so workspaces) of its
+        own, for use by another thread. Kernels registered later are the registrar's alone.
+        """
+        other = copy.copy(self)
+        for op in specs():
+            other.__dict__.pop(op, None)  # calls by name would fill this runtime's caches
+        other._bound, other._quick = Recent(KEPT), []
         other._kernels = {op: list(kernels) for op, kernels in self._kernels.items()}
         return other
 
     def kernels(self, op: str) -> tuple[Kernel, ...]:
         """The kernel records of an op."""
-        spec(op)
+        _declared(op)
         return tuple(self._kernels[op])
 
     # -- choice -------------------------------------------------------------------------------
@@ -99,94 +117,84 @@ class Runtime:
         """Select, check and build the kernel of a problem; cached per problem.
 
         Raises:
+            InputError: the problem is not one of the op.
             Unsupported: no kernel can run it, or the forced one cannot, with every reason.
         """
-        if problem.op != op:
-            raise InputError(f"bind({op!r}) was given a problem of {problem.op!r}")
         key = (problem, kernel)
         kept = self._bound.get(key)
-        if kept is None:
-            kept = self._bound[key] = self._build(self._select(problem, kernel))
+        if kept is None or problem.op != op:
+            kept = self._bound.keep(key, self._build(self._select(op, problem, kernel)))
+        else:
+            self._bound.move_to_end(key)
         return kept
 
     def explain(self, op: str, problem: Problem, kernel: str | None = None) -> Explanation:
         """Every candidate of a problem: chosen, beaten or unsupported, and why."""
-        choice = self._select(problem, kernel)
-        parts = [self.explain(p, self._part(p, problem)) for p in choice.parts]
+        return replace(self._explain(op, problem, kernel), refused_tables=self._tables.refused)
+
+    def _explain(self, op: str, problem: Problem, kernel: str | None = None) -> Explanation:
+        choice = self._select(op, problem, kernel)
+        parts = [self._explain(p, self._part(p, problem)) for p in choice.parts]
         tuned = (op, problem.dtype) in self._tables.by_key
-        return Explanation(choice, parts, self._tables.refused, tuned)
+        return Explanation(choice, parts, has_table=tuned)
 
     def problem(self, op: str, **arguments: Any) -> Problem:
-        """The problem that a call with these arguments poses."""
-        declared = spec(op)
-        return declared.problem(arguments, self._dtype(declared, arguments))
+        """The problem that a call with these arguments poses.
+
+        Raises:
+            InputError: an argument is missing or unknown, or has another type, dtype or shape
+                than the op declares.
+        """
+        return self._pose(_declared(op), arguments)
 
     def __getattr__(self, op: str) -> Callable[..., None]:
         if op.startswith("_") or op not in specs():
-            raise AttributeError(f"Runtime has no attribute and xgr no op {op!r}")
-        call = self._convenience(specs()[op])
+            raise AttributeError(
+                f"Runtime has no attribute and xgr no op {op!r}; ops: {', '.join(specs())}"
+            )
+        declared = specs()[op]
+
+        def pose(arguments: Mapping[str, Any], kernel: str | None) -> Bound:
+            return self.bind(op, self._pose(declared, arguments), kernel)
+
+        kept: Recent[Any, Bound] = Recent(CAPACITY)
+        self._quick.append(kept)
+        call = convenience(declared, pose, kept)
         setattr(self, op, call)
         return call
 
-    def _convenience(self, declared: OpSpec) -> Callable[..., None]:
-        """The op by name: derives the problem from the arrays, keeps what it bound."""
-        tensors = [a for a in declared.args if not a.struct]
-        lists = [a.name for a in tensors if a.many]
-        required = [a.name for a in tensors if not a.many and not a.optional]
-        optional = [a.name for a in declared.args if a.optional]
-        flags = [s.name for s in declared.scalars if s.flag]
-        typed = next((a.name for a in tensors if a.dtype == "model" and not a.optional), "")
-        typed = typed if typed not in lists else required[0]
-        pick, shape_of = operator.itemgetter(*required), operator.attrgetter("shape")
-        bound_of: dict[Any, Bound] = {}
-        self._quick.append(bound_of)
-
-        def bind(arguments: dict[str, Any], kernel: str | None) -> Bound:
-            problem = declared.problem(arguments, self._dtype(declared, arguments))
-            return self.bind(declared.name, problem, kernel)
-
-        def call(*, kernel: str | None = None, **arguments: Any) -> None:
-            # the shapes stand for the problem: cheaper to collect than to check
+    def _pose(self, declared: OpSpec, arguments: Mapping[str, Any]) -> Problem:
+        problem = declared.problem(arguments, MODEL_DTYPES[0])  # of any dtype: checks the rest
+        model = ""
+        for arg, array in declared.tensors(arguments):
             try:
-                key = (
-                    kernel,
-                    arguments[typed].dtype if typed else None,
-                    *map(shape_of, pick(arguments)),
-                    *[getattr(arguments.get(name), "shape", None) for name in optional],
-                    *[arguments[name] for name in flags],
-                    *[len(arguments[name]) for name in lists],
-                )
-            except (KeyError, AttributeError, TypeError):
-                bind(arguments, kernel)  # says which argument is wrong
-                raise
-            kept = bound_of.get(key)
-            if kept is None:
-                kept = bound_of[key] = bind(arguments, kernel)
-            kept(**arguments)
-
-        return call
-
-    def _dtype(self, declared: OpSpec, arguments: Mapping[str, Any]) -> str:
-        for arg in declared.args:
-            value = arguments.get(arg.name)
-            if arg.dtype == "model" and value is not None:
-                name = self.backend.dtype_of(value[0] if arg.many else value).name
-                if name not in MODEL_DTYPES:
+                given = self.backend.dtype_of(array).name
+            except (AttributeError, ValueError) as error:
+                raise InputError(f"{declared.name}: {arg.name}: {error}") from None
+            if arg.dtype == "model" and not model:
+                model = given
+                if model not in MODEL_DTYPES:
                     allowed = ", ".join(MODEL_DTYPES)
-                    raise InputError(f"{declared.name}: {arg.name} is {name}, allowed: {allowed}")
-                return name
-        return "float32"
+                    raise InputError(f"{declared.name}: {arg.name} is {model}, allowed: {allowed}")
+            need = model if arg.dtype == "model" else arg.dtype
+            if given != need:
+                raise InputError(f"{declared.name}: {arg.name} is {given}, need {need}")
+        return replace(problem, dtype=model or problem.dtype)
 
-    def _select(self, problem: Problem, kernel: str | None) -> Choice:
+    def _select(self, op: str, problem: Problem, kernel: str | None) -> Choice:
+        declared = _declared(op)
+        if problem.op != op:
+            raise InputError(f"{op} was given a problem of {problem.op!r}")
+        declared.check(problem)
         return select(
-            spec(problem.op),
+            declared,
             problem,
             self._kernels[problem.op],
             arch=self.backend.arch,
             argument=kernel,
-            env=self._env,
+            env=self._settings.kernels,
             tables=self._tables,
-            deterministic=self._deterministic,
+            deterministic=self._settings.deterministic,
         )
 
     def _build(self, choice: Choice) -> Bound:
@@ -240,3 +248,10 @@ class Runtime:
     def memory(self) -> Memory:
         """Device memory in use and free."""
         return self.backend.memory()
+
+
+def _declared(op: str, where: str = "") -> OpSpec:
+    try:
+        return spec(op)
+    except ValueError as error:
+        raise InputError(f"{where}{error}") from None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from xgr.errors import InputError
+from xgr.ops.dtype import MODEL_DTYPES
 
 Role = Literal["in", "out", "inout"]
 Flag = str | int | bool
@@ -73,7 +74,7 @@ class Problem:
         /,
         **axes: int,
     ) -> Problem:
-        """`Problem.of("beam_sort", R=128, C=256, B=1)`."""
+        """`Problem.of("beam_sort", "float32", {"order": "path"}, R=128, C=256, B=1)`."""
         return cls(op, dtype, tuple(sorted(axes.items())), tuple(sorted((flags or {}).items())))
 
     @property
@@ -159,6 +160,53 @@ class OpSpec:
         """Arguments that are written, those changed in place included."""
         return tuple(a for a in self.args if a.role != "in")
 
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Axes whose sizes a problem states: all but the derived ones."""
+        return tuple(dict.fromkeys(x for a in self.args for x in a.axis_names if self._free(x)))
+
+    def _free(self, axis: str) -> bool:
+        return axis not in self.derived
+
+    def check(self, problem: Problem) -> None:
+        """Refuse a problem that no call can pose. Absent flags of optional arguments are False.
+
+        Raises:
+            InputError: a dtype, axis or flag that the op does not have, or that is missing.
+        """
+        sizes, flags = problem.sizes, dict(problem.flags)
+        if problem.dtype not in MODEL_DTYPES:
+            allowed = ", ".join(MODEL_DTYPES)
+            raise InputError(f"{self.name}: dtype {problem.dtype!r}, allowed: {allowed}")
+        present = [a for a in self.args if not a.optional or flags.get(a.name)]
+        needed = {x for a in present for x in a.axis_names if self._free(x)}
+        unknown, missing = sorted(set(sizes) - set(self.axes)), sorted(needed - set(sizes))
+        if unknown or missing:
+            raise InputError(
+                f"{self.name}: unknown axes {unknown}, missing axes {missing}; "
+                f"axes: {', '.join(self.axes)}"
+            )
+        for axis, size in sizes.items():
+            if size < 0:
+                raise InputError(f"{self.name}: axis {axis} is {size}, need 0 or more")
+        self._check_flags(flags)
+
+    def _check_flags(self, flags: Mapping[str, Flag]) -> None:
+        choices: dict[str, tuple[Flag, ...]] = {
+            s.name: s.choices or (False, True) for s in self.scalars if s.flag
+        }
+        optional = {a.name: (False, True) for a in self.args if a.optional}
+        known = ", ".join(choices | optional) or "none"
+        for name in sorted(set(flags) - set(choices) - set(optional)):
+            raise InputError(f"{self.name}: unknown flag {name!r}; flags: {known}")
+        for name in sorted(set(choices) - set(flags)):
+            allowed = ", ".join(map(str, choices[name]))
+            raise InputError(f"{self.name}: missing flag {name!r}, allowed: {allowed}")
+        for name, value in flags.items():
+            if value not in (choices | optional)[name]:
+                allowed = ", ".join(map(str, (choices | optional)[name]))
+                raise InputError(f"{self.name}: {name}={value!r}, allowed: {allowed}")
+
     def schema(self) -> str:
         """The declaration in torch.library's grammar, with mutation marks."""
         parts, marks = [], iter("abcdefghijklmnop")
@@ -185,7 +233,7 @@ class OpSpec:
         """
         sizes: dict[str, int] = {}
         owner: dict[str, str] = {}
-        for arg, tensor in self._tensors(values):
+        for arg, tensor in self.tensors(values):
             names, shape = arg.axis_names, tuple(tensor.shape)
             if len(shape) != len(names):
                 raise InputError(
@@ -198,7 +246,7 @@ class OpSpec:
                         f"and {sizes[axis]} in {owner[axis]}"
                     )
                 owner.setdefault(axis, arg.name)
-        for arg, tensor in self._tensors(values):
+        for arg, tensor in self.tensors(values):
             want = self.shape(arg, sizes)
             if tuple(tensor.shape) != want:
                 raise InputError(
@@ -229,10 +277,20 @@ class OpSpec:
         flags |= {a.name: values.get(a.name) is not None for a in self.args if a.optional}
         return Problem.of(self.name, dtype, flags, **self.sizes_of(values))
 
-    def _tensors(self, values: Mapping[str, Any]) -> Iterable[tuple[Arg, Any]]:
+    def tensors(self, values: Mapping[str, Any]) -> Iterable[tuple[Arg, Any]]:
+        """Every array of a call with the argument that it is of; structures have their own.
+
+        Raises:
+            InputError: something is no array, or a list of arrays is empty.
+        """
         for arg in self.args:
             value = values.get(arg.name)
             if value is None or arg.struct:
                 continue
+            if arg.many and not (isinstance(value, list | tuple) and value):
+                raise InputError(f"{self.name}: {arg.name} is {value!r}, need a list of arrays")
             for tensor in value if arg.many else (value,):
+                if not hasattr(tensor, "shape"):
+                    kind = type(tensor).__name__
+                    raise InputError(f"{self.name}: {arg.name} is of type {kind}, need an array")
                 yield arg, tensor

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,14 +32,26 @@ class Found:
 
 def found() -> Mapping[str, Found]:
     """Every backend by device name; a third party never replaces a built-in one."""
+    devices = {d: Found(d, path, "built in") for d, path in BUILT_IN.items()}
+    for backend in _third_parties():
+        devices.setdefault(backend.device, backend)
+    return devices
+
+
+def ignored() -> Sequence[Found]:
+    """Backends of third parties whose device name was taken before them."""
+    devices = found()
+    return [backend for backend in _third_parties() if devices[backend.device] != backend]
+
+
+def _third_parties() -> Sequence[Found]:
     from importlib.metadata import entry_points  # a third of the time of `import xgr`
 
-    devices = {d: Found(d, path, "built in") for d, path in BUILT_IN.items()}
-    for point in entry_points(group=GROUP):
-        if point.name not in devices:
-            origin = point.dist.name if point.dist is not None else "unknown package"
-            devices[point.name] = Found(point.name, point.value, origin)
-    return devices
+    points = [
+        Found(p.name, p.value, p.dist.name if p.dist is not None else "unknown package")
+        for p in entry_points(group=GROUP)
+    ]
+    return sorted(points, key=lambda p: (p.device, p.origin))  # not the order of sys.path
 
 
 def load(device: str) -> Any:
@@ -59,7 +71,7 @@ def load(device: str) -> Any:
     module, _, name = devices[device].path.partition(":")
     try:
         return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # whatever a third party's module raises is its own fault
         raise BackendMissing(
             f"the backend of device {device!r} ({devices[device].origin}) cannot be loaded: "
             f"{type(error).__name__}: {error}; `xgr doctor` says what is missing"

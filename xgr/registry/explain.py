@@ -33,6 +33,7 @@ class Explanation:
             "chosen": choice.kernel.name if choice.kernel else "composed",
             "source": choice.source,
             "config": dict(choice.config),
+            "passed_over": choice.passed_over,
             "candidates": [
                 {
                     "kernel": c.kernel.name,
@@ -63,7 +64,9 @@ class Explanation:
                 why = f"priority {c.kernel.priority}"
             if c.verdict != "chosen":
                 lines.append(f"{indent}  {c.verdict}: {c.kernel.name}{f': {why}' if why else ''}")
-        if not self.has_table and not self.parts:
+        if choice.passed_over:
+            lines.append(f"{indent}  passed over: {choice.passed_over}")
+        if not self.has_table and choice.source == "priority":
             lines.append(f"{indent}  no tuned table for this op: priority serves")
         lines += [f"{indent}  table refused: {text}" for text in self.refused_tables]
         for part in self.parts:

@@ -6,13 +6,16 @@ Never another device; a forced kernel that cannot run is an error, never skipped
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from xgr.errors import Reason, Unsupported
 from xgr.ops.spec import OpSpec, Problem
 from xgr.registry.kernel import Kernel
 from xgr.registry.table import Entry, Tables
+
+# forces the composition of an op that has one, in place of a kernel's name
+COMPOSED = "composed"
 
 Verdict = Literal["chosen", "beaten", "unsupported", "not by default"]
 
@@ -38,6 +41,7 @@ class Choice:
         candidates: every kernel of the op, in order of preference.
         parts: ops that the registry composes.
         entry: the tuned table's entry that was consulted, if any.
+        passed_over: why that entry did not decide; empty where it did or there is none.
     """
 
     problem: Problem
@@ -47,6 +51,7 @@ class Choice:
     config: Mapping[str, int] = field(default_factory=dict)
     parts: tuple[str, ...] = ()
     entry: Entry | None = None
+    passed_over: str = ""
 
 
 def select(
@@ -72,14 +77,38 @@ def select(
     able = [k for k in kernels if not reasons[k.name] and not tuple(k.auto(problem))]
     able.sort(key=lambda k: -k.priority)
     entry = tables.lookup(problem) if tables is not None else None
-    tuned = [k for k in able if entry is not None and k.name == entry.kernel]
-    if tuned and entry is not None:
-        return _choice(problem, kernels, reasons, tuned[0], entry.source, entry.config, entry)
+    passed = _objection(problem, kernels, reasons, entry) if entry is not None else ""
+    if entry is not None and not passed:
+        tuned = next(k for k in able if k.name == entry.kernel)
+        return _choice(problem, kernels, reasons, tuned, entry.source, entry)
     if able:
-        return _choice(problem, kernels, reasons, able[0], "priority")
+        chosen = _choice(problem, kernels, reasons, able[0], "priority")
+        return replace(chosen, entry=entry, passed_over=passed)
     if spec.composed_of:
-        return _compose(spec, problem, kernels, reasons, "no kernel of its own by default")
+        parts = _compose(spec, problem, kernels, reasons, "no kernel of its own by default")
+        return replace(parts, entry=entry, passed_over=passed)
     raise _refused(f"no kernel can run {problem}", kernels, reasons, problem)
+
+
+def _objection(
+    problem: Problem,
+    kernels: Sequence[Kernel],
+    reasons: Mapping[str, tuple[Reason, ...]],
+    entry: Entry,
+) -> str:
+    """Why a tuned entry cannot decide; empty when it can."""
+    named = next((k for k in kernels if k.name == entry.kernel), None)
+    if named is None:
+        known = ", ".join(k.name for k in kernels) or "none"
+        return f"{entry.source}: {entry.kernel!r} is no kernel of {problem.op}; known: {known}"
+    against = reasons[named.name] or tuple(named.auto(problem))
+    if against:
+        return f"{entry.source}: {named.name} cannot serve: {'; '.join(map(str, against))}"
+    foreign = ", ".join(sorted(set(entry.config) - set(named.tunables)))
+    if foreign:
+        tunables = ", ".join(named.tunables) or "none"
+        return f"{entry.source}: sets {foreign}; the tunables of {named.name}: {tunables}"
+    return ""
 
 
 def _forced(op: str, argument: str | None, env: Mapping[str, str]) -> tuple[str | None, str]:
@@ -96,15 +125,16 @@ def _force(
     name: str,
     source: str,
 ) -> Choice:
-    if name == "composed" and spec.composed_of:
+    if name == COMPOSED and spec.composed_of:
         return _compose(spec, problem, kernels, reasons, source)
     for kernel in kernels:
         if kernel.name == name:
             if reasons[name]:
                 raise _refused(f"{source} {name} cannot run {problem}", [kernel], reasons, problem)
             return _choice(problem, kernels, reasons, kernel, source)
-    known = [k.name for k in kernels] + (["composed"] if spec.composed_of else [])
-    raise Unsupported(f"{source} {name!r} is no kernel of {problem.op}; known: {', '.join(known)}")
+    known = [k.name for k in kernels] + ([COMPOSED] if spec.composed_of else [])
+    listed = ", ".join(known) or "none"
+    raise Unsupported(f"{source} {name!r} is no kernel of {problem.op}; known: {listed}")
 
 
 def _compose(
@@ -124,11 +154,11 @@ def _choice(
     reasons: Mapping[str, tuple[Reason, ...]],
     chosen: Kernel,
     source: str,
-    config: Mapping[str, int] | None = None,
     entry: Entry | None = None,
 ) -> Choice:
     candidates = _candidates(problem, kernels, reasons, chosen)
-    return Choice(problem, chosen, source, candidates, config or {}, entry=entry)
+    config = entry.config if entry is not None else {}
+    return Choice(problem, chosen, source, candidates, config, entry=entry)
 
 
 def _candidates(
