@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from xgr.backends.base import Backend, Memory, Probe
 from xgr.backends.cpu_ref.kernels import KERNELS
-from xgr.ops.dtype import DType, dtype
+from xgr.errors import InputError
+from xgr.ops.dtype import DType, dtype, float32, int32
 from xgr.registry.kernel import Kernel
 
 NUMPY_TYPES: dict[str, Any] = {
@@ -94,19 +95,30 @@ class CpuBackend(Backend):
         return np.empty(tuple(shape), NUMPY_TYPES[dtype.name])
 
     def upload(self, host: Any, dtype: DType | None = None) -> NDArray[Any]:
-        """A contiguous copy."""
-        if dtype is not None:
-            return np.array(host, NUMPY_TYPES[dtype.name], order="C")
-        array = np.array(host, order="C")
-        if isinstance(host, list | tuple):
-            return array.astype(np.int32 if array.dtype.kind in "iu" else np.float32)
-        return array
+        """A contiguous copy; of lists, int32 where all values are integers, else float32.
+
+        Raises:
+            InputError: values that are no numbers, or that the dtype cannot hold.
+        """
+        source = _host(host)
+        if dtype is None:
+            integers = source.dtype.kind in "biu"
+            listed = int32 if integers else float32
+            dtype = self.dtype_of(host) if hasattr(host, "dtype") else listed
+        wanted = np.dtype(NUMPY_TYPES[dtype.name])
+        _check_cast(source, wanted)
+        return np.array(source, wanted, order="C")
 
     def write(self, target: Any, host: Any) -> None:
-        """Element-wise copy; the shapes must be equal."""
-        source = np.asarray(host)
+        """Element-wise copy.
+
+        Raises:
+            InputError: the shapes differ, or the target's dtype cannot hold the values.
+        """
+        source = _host(host)
         if source.shape != target.shape:
-            raise ValueError(f"cannot write shape {source.shape} into {target.shape}")
+            raise InputError(f"cannot write shape {source.shape} into {target.shape}")
+        _check_cast(source, target.dtype)
         target[...] = source
 
     def fetch(self, array: Any) -> NDArray[Any]:
@@ -144,3 +156,27 @@ class CpuBackend(Backend):
         with open("/proc/self/statm", encoding="ascii") as statm:
             used = int(statm.read().split()[1]) * page
         return Memory(used, os.sysconf("SC_AVPHYS_PAGES") * page)
+
+
+def _host(host: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(host)
+    except ValueError as error:
+        raise InputError(f"ragged host sequence: {error}") from None
+
+
+def _check_cast(source: NDArray[Any], target: np.dtype[Any]) -> None:
+    """Refuse casts that NumPy does without a word: to another kind, or with integers wrapped."""
+    if not source.size or source.dtype == target:
+        return
+    integers = source.dtype.kind in "biu"
+    if target.kind not in "iu":
+        if not integers and source.dtype.kind != "f" and source.dtype.name not in NUMPY_TYPES:
+            raise InputError(f"host values are of type {source.dtype}, need numbers")
+    elif not integers:
+        raise InputError(f"host values are {source.dtype}, the array holds {target}")
+    elif not np.can_cast(source.dtype, target):
+        least, most = np.iinfo(target).min, np.iinfo(target).max
+        if source.min() < least or source.max() > most:
+            span = f"{source.min()} to {source.max()}"
+            raise InputError(f"host values are {span}, {target} holds {least} to {most}")

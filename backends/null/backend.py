@@ -28,15 +28,13 @@ class _Launch:
         posed = declared.problem(arguments, self._problem.dtype)
         if posed != self._problem:
             raise InputError(f"bound for {self._problem}, launched with {posed}")
-        for arg in declared.args:
-            value = arguments.get(arg.name)
-            for array in value if arg.many and value else (value,):
-                if isinstance(array, NullArray):
-                    want = self._problem.dtype if arg.dtype == "model" else arg.dtype
-                    if array.dtype.name != want:
-                        raise InputError(
-                            f"{declared.name}: {arg.name} is {array.dtype}, need {want}"
-                        )
+        for arg, array in declared.tensors(arguments):
+            if not isinstance(array, NullArray):
+                kind = type(array).__name__
+                raise InputError(f"{declared.name}: {arg.name} is of type {kind}, need a NullArray")
+            want = self._problem.dtype if arg.dtype == "model" else arg.dtype
+            if array.dtype.name != want:
+                raise InputError(f"{declared.name}: {arg.name} is {array.dtype}, need {want}")
         self.launches += 1
 
 
@@ -94,8 +92,9 @@ class NullBackend(Backend):
 
     def empty(self, shape: Sequence[int], dtype: DType) -> NullArray:
         """An array without values; its size is counted as memory in use."""
-        self._bytes += prod(shape) * dtype.itemsize
-        return NullArray(shape, dtype)
+        array = NullArray(shape, dtype)
+        self._bytes += prod(array.shape) * dtype.itemsize
+        return array
 
     def upload(self, host: Any, dtype: DType | None = None) -> NullArray:
         """The shape of a host array or nested sequence."""
@@ -103,6 +102,8 @@ class NullBackend(Backend):
 
     def write(self, target: Any, host: Any) -> None:
         """Checks that the shapes agree."""
+        if not isinstance(target, NullArray):
+            raise InputError(f"cannot write into a {type(target).__name__}, need a NullArray")
         if _shape(host) != target.shape:
             raise InputError(f"cannot write shape {_shape(host)} into {target!r}")
 
@@ -141,11 +142,16 @@ class NullBackend(Backend):
 
 
 def _shape(host: Any) -> tuple[int, ...]:
+    if isinstance(host, NullArray):
+        raise ValueReadError(f"{host!r} has no values to copy from")
     shape = getattr(host, "shape", None)
     if shape is not None:
         return tuple(shape)
     if isinstance(host, int | float):
         return ()
+    if isinstance(host, str) or not isinstance(host, Sequence):
+        kind = type(host).__name__
+        raise InputError(f"a host value is of type {kind}, need numbers, their lists or arrays")
     inner = {_shape(item) for item in host}
     if len(inner) > 1:
         raise InputError(f"ragged host sequence: rows of shapes {sorted(inner)}")
@@ -153,9 +159,17 @@ def _shape(host: Any) -> tuple[int, ...]:
 
 
 def _dtype(host: Any) -> DType:
+    """As on every backend: an array keeps its dtype, lists of integers are int32, else float32."""
     kind = getattr(host, "dtype", None)
     if kind is not None:
         return dtype(str(kind))
-    while isinstance(host, list | tuple) and host:
-        host = host[0]
-    return float32 if isinstance(host, float) else int32
+    kinds = {type(leaf) for leaf in _leaves(host)}
+    return int32 if kinds and all(hasattr(k, "__index__") for k in kinds) else float32
+
+
+def _leaves(host: Any) -> Iterable[Any]:
+    if not isinstance(host, Sequence):
+        yield host
+        return
+    for item in host:
+        yield from _leaves(item)

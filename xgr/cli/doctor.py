@@ -23,6 +23,14 @@ def doctor(as_json: JsonFlag = False) -> None:
         for device, what in discover.PLANNED.items()
         if device not in discover.found()
     ]
+    reports += [
+        {
+            "device": b.device,
+            "usable": False,
+            "summary": f"{b.origin} is ignored: the name is taken",
+        }
+        for b in discover.ignored()
+    ]
     settings = {v.name: v.meaning for v in env.VARIABLES}
     if as_json:
         found = {"xgr": xgr.__version__, "python": platform.python_version()}
@@ -42,11 +50,18 @@ def doctor(as_json: JsonFlag = False) -> None:
 
 
 def _report(device: str) -> dict[str, Any]:
+    origin = discover.found()[device].origin
+    broken = {"device": device, "origin": origin, "usable": False}
     try:
         probe = discover.load(device).probe()
+        return {
+            "device": device,
+            "origin": origin,
+            "usable": probe.available,
+            "summary": f"{probe.summary} ({origin})",
+            "missing": [str(reason) for reason in probe.reasons],
+        }
     except BackendMissing as error:
-        return {"device": device, "usable": False, "summary": str(error)}
-    report: dict[str, Any] = {"device": device, "usable": probe.available}
-    report["summary"] = f"{probe.summary} ({discover.found()[device].origin})"
-    report["missing"] = [str(reason) for reason in probe.reasons]
-    return report
+        return broken | {"summary": str(error)}
+    except Exception as error:  # one broken backend must not hide the others
+        return broken | {"summary": f"{origin}: probe failed: {type(error).__name__}: {error}"}
