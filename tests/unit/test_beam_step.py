@@ -196,3 +196,12 @@ def test_best_equals_a_stable_sort(width: int, steps: int) -> None:
     expected = np.argsort(-score, kind="stable")[:width]
     expected = np.sort(expected[score[expected] > -np.inf])
     np.testing.assert_array_equal(best(score, width), expected)
+
+
+@pytest.mark.parametrize("width", [1, 3, 7, 10, 12])
+def test_equal_scores_far_apart(width: int) -> None:
+    score = np.full(200_000, -1, np.float32)
+    equal = np.arange(5, len(score), 20_000)
+    score[equal] = 0
+    expected = np.sort(np.argsort(-score, kind="stable")[:width])
+    np.testing.assert_array_equal(best(score, width), expected)
