@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 import xgr
 from xgr.backends.cpu_ref.fast.candidates import pick
-from xgr.backends.cpu_ref.fast.selection import best
+from xgr.backends.cpu_ref.fast.selection import best, cut
 from xgr.errors import InputError
 from xgr.ops.array import Trie
 from xgr.ops.beam_step import NAN_LOGIT
@@ -205,3 +205,4 @@ def test_equal_scores_far_apart(width: int) -> None:
     score[equal] = 0
     expected = np.sort(np.argsort(-score, kind="stable")[:width])
     np.testing.assert_array_equal(best(score, width), expected)
+    np.testing.assert_array_equal(cut(score, width), expected)
