@@ -153,23 +153,23 @@ def test_threads_share_a_recommender_and_a_device(world: World) -> None:
     shared, own = world.recommender(lanes=2), world.recommender()
     assert not {id(e.rt) for e in shared.lanes.engines} & {id(own.engine.rt)}
     histories = [[3], [5, 8, 1], list(range(20))]
-    want = [beams(one) for one in own.recommend(histories, 40, 12)]
+    want = own.recommend(histories, 40, 12)
     scores = own.score([3], range(40))
-    wrong: list[str] = []
+    done: list[str] = []
 
     def call(recommender: Recommender) -> None:
         for _ in range(5):
-            if [beams(one) for one in recommender.recommend(histories, 40, 12)] != want:
-                wrong.append("recommend")
-            if recommender.score([3], range(40)) != scores:
-                wrong.append("score")
+            for got, one in zip(recommender.recommend(histories, 40, 12), want, strict=True):
+                assert_equal(got, one)
+            assert recommender.score([3], range(40)) == pytest.approx(scores, abs=1e-5)
+        done.append("well")
 
     threads = [threading.Thread(target=call, args=(one,)) for one in (shared, shared, shared, own)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert wrong == []
+    assert done == ["well"] * 4
 
 
 def test_steady_state_allocates_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

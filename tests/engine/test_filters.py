@@ -65,6 +65,16 @@ def test_a_filter_registered_again_holds_for_later_requests(world: World) -> Non
         assert sorted(found) == allow
 
 
+def test_more_filters_in_turn_than_the_device_holds(world: World) -> None:
+    recommender = world.recommender(filter_masks=2)
+    lists = {f"f{n}": [n, n + 7, n + 20] for n in range(5)}
+    for name, allow in lists.items():
+        recommender.store.current.register_filter(name, allow=allow)
+    for name in ["f0", "f1", "f2", "f1", "f3", "f4", "f0", "f2", "f2", "f1"]:
+        found = recommender.recommend([HISTORY], 40, 40, filters=[name])[0]
+        assert sorted(ids(found)) == lists[name]
+
+
 def test_history_is_excluded_in_one_word(filtered: Recommender) -> None:
     users = [HISTORY, [0, 7]]
     found = filtered.recommend(users, 40, 40, exclude_history=True, exclude=[12])

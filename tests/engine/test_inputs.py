@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.engine.world import World, beams, make_world, write_index
+from tests.engine.world import World, assert_same, beams, make_world, write_index
 from xgr import Recommender
 from xgr.engine.evaluate import evaluate
 from xgr.errors import CatalogueError, InputError, ModelError
@@ -66,7 +66,8 @@ def test_options_are_refused(
         ({"histories": [[1], [None]]}, "user 1: history item None"),
         ({"histories": [1, 2]}, "user 0: a history is a list of items, got 1"),
         ({"histories": ["1", "2"]}, "user 0: a history is a list of items, got '1'"),
-        ({"histories": "12"}, "got the text '12', need a list"),
+        ({"histories": "12"}, "got '12', need a list"),
+        ({"histories": 12}, "got 12, need a list"),
         ({"histories": [[7777]], "unknown": "skip"}, "none of the 1 history items"),
         ({"token_ids": [[1, 5], []]}, "user 1: the prompt is empty"),
         ({"token_ids": [[1, 64]]}, r"token id 64, the model's are 0\.\.63"),
@@ -129,6 +130,14 @@ def test_every_form_of_input_is_the_same_prompt(world: World, recommender: Recom
     assert all(item.item_id != 1 for item in lists[0])
 
 
+def test_histories_that_can_be_read_once(recommender: Recommender) -> None:
+    want = recommender.recommend([[3, 39]], 40, 40, exclude_history=True)[0]
+    users: Any = (iter([3, 39]) for _ in range(2))
+    for found in recommender.recommend(users, 40, 40, exclude_history=True):
+        assert_same(beams(found), beams(want), tolerance=1e-5)
+        assert not {3, 39} & {item.item_id for item in found}
+
+
 def test_max_items_keeps_the_last(world: World) -> None:
     recommender = world.recommender(max_items=2)
     want = beams(world.recommender().recommend([[4, 5]], 9, 9)[0])
@@ -141,6 +150,9 @@ def test_engine_options_are_refused(world: World) -> None:
         ({"kv_mode": "copy"}, "allowed: ancestors, reorder"),
         ({"max_row": 3}, "max_row.*known: .*max_rows"),
         ({"max_rows": 0}, "max_rows is 0"),
+        ({"max_rows": "64"}, "max_rows is '64'"),
+        ({"dtype": "int8"}, "int8.*allowed: float32"),
+        ({"dtype": "int32"}, "int32.*allowed: float32"),
         ({"constrained": False, "normalize": "children"}, "needs the catalogue"),
         ({"end_tokens": (2,), "normalize": "level"}, "'vocab' only"),
         ({"end_tokens": (64,)}, "token id 64"),

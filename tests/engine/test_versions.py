@@ -49,6 +49,9 @@ def test_filters_follow_the_catalogue(world: World, smaller: Path) -> None:
         recommender.store.swap(source)
         found = recommender.recommend([HISTORY], 40, 40, exclude=[0, 9])[0]
         assert ids(found) == sorted(set(range(left)) - {0, 9})
+        recommender.store.current.register_filter("low", allow=range(7))
+        found = recommender.recommend([HISTORY], 40, 40, filters=["low"])[0]
+        assert ids(found) == list(range(7))
 
 
 def test_a_batch_keeps_the_catalogue_it_was_launched_with(world: World, smaller: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xgr.engine.request import is_count
 from xgr.errors import InputError
 
 NORMALIZE = ("vocab", "level", "children", "none")
@@ -53,5 +54,6 @@ class EngineConfig:
         if not self.constrained and self.normalize == "children":
             raise InputError("normalize='children' needs the catalogue: use it constrained")
         for name in ("max_tokens", "max_rows", "max_requests", "filter_capacity", "filter_masks"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}, need at least 1")
+            if not is_count(getattr(self, name)):
+                value = getattr(self, name)
+                raise InputError(f"{name} is {value!r}, need a whole number of at least 1")

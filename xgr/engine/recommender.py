@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -144,15 +144,18 @@ class Recommender:
             raise InputError(f"unknown is {unknown!r}, allowed: error, skip")
         if exclude_history and histories is None:
             raise InputError("exclude_history needs histories: token_ids and prompts name no items")
-        users = given[0]
-        if isinstance(users, str):
-            raise InputError(f"got the text {users!r}, need a list with one entry a user")
+        if isinstance(given[0], str) or not isinstance(given[0], Iterable):
+            raise InputError(f"got {given[0]!r}, need a list with one entry a user")
+        users = list(given[0])
         shared = Request((), beam_width, k, per_sid, filters=tuple(filters), unknown=unknown)
         excludes = _per_user("exclude", exclude, len(users))
         allows = _per_user("allow", allow, len(users)) if allow is not None else [None] * len(users)
         with self.store.pin() as catalogue:
             prepared = []
-            for at, user in enumerate(users):
+            for at, given_user in enumerate(users):
+                # a history is read twice, so that one that can be read once only is kept
+                once = isinstance(given_user, Iterator)
+                user = list(given_user) if once else given_user
                 try:
                     prompt = self._prompt(user, catalogue, histories, token_ids, unknown)
                     own = list(excludes[at] or ())
