@@ -1,4 +1,4 @@
-"""Decode: q/k norm, rotation and the K/V write, over all rows of the batch at once."""
+"""Decode: q/k norm, rotation and the K/V write; the rows of a request share a position."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from xgr.backends.cpu_ref.fast.rotary import rotated
+from xgr.backends.cpu_ref.fast.rotary import BLOCK, Rotary
 from xgr.backends.cpu_ref.rows import dead_rows, live_rows
 from xgr.backends.cpu_ref.scratch import Array, Scratch
 from xgr.ops.spec import Problem
@@ -18,7 +18,7 @@ def build(problem: Problem, context: Context) -> Launcher:
     return partial(_launch, Scratch())
 
 
-@np.errstate(all="ignore")  # dead rows hold anything; a NaN of a live one flows
+@np.errstate(all="ignore")  # a NaN is the caller's, and flows
 def _launch(
     scratch: Scratch,
     *,
@@ -36,15 +36,16 @@ def _launch(
     q_norm: Array | None = None,
     k_norm: Array | None = None,
 ) -> None:
-    rows, heads, size = out.shape
-    groups = k.shape[2]
-    owned = int(row_start[-1])
-    packed = qkv[:owned].reshape(owned, heads + 2 * groups, size)
-    position = np.repeat(prompt_len + step, np.diff(row_start))
-    x = rotated(scratch, packed, cos[position], sin[position], q_norm, k_norm, (heads, groups), eps)
-    out[:owned] = x[:, :heads]
-    for part in live_rows(row_start, live):
-        k[part, step] = x[part, heads:]
-        v[part, step] = packed[part, heads + groups :]
-    for part in dead_rows(row_start, live, rows):
-        out[part] = 0
+    (count, heads, size), groups = out.shape, k.shape[2]
+    packed = qkv.reshape(count, heads + 2 * groups, size)
+    rotary = Rotary(scratch, (heads, groups), (q_norm, k_norm), eps)
+    position = prompt_len + step
+    a, b = rotary.coefficients(cos[position], sin[position])
+    for request, rows in enumerate(live_rows(row_start, live)):
+        for lo in range(rows.start, rows.stop, BLOCK):
+            part = slice(lo, min(lo + BLOCK, rows.stop))
+            turned = rotary(packed[part], a[request], b[request])
+            out[part], k[part, step] = turned[:, :heads], turned[:, heads:]
+            v[part, step] = packed[part, heads + groups :]
+    for rows in dead_rows(row_start, live, count):
+        out[rows] = 0

@@ -1,12 +1,13 @@
-"""Prefill: q/k norm, rotation and the K/V write, over all packed tokens at once."""
+"""Prefill: q/k norm, rotation and the K/V write in blocks of tokens."""
 
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
-from xgr.backends.cpu_ref.fast.rotary import rotated
+from xgr.backends.cpu_ref.fast.rotary import BLOCK, Rotary
 from xgr.backends.cpu_ref.scratch import Array, Scratch
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
@@ -34,19 +35,17 @@ def _launch(
     q_norm: Array | None = None,
     k_norm: Array | None = None,
 ) -> None:
-    _, heads, size = out.shape
-    groups = k.shape[1]
-    bounds, ends = q_start.tolist(), prompt_len.tolist()
-    tokens = bounds[-1]
-    packed = qkv[:tokens].reshape(tokens, heads + 2 * groups, size)
-    new = np.diff(q_start)
-    position = np.arange(tokens) + np.repeat(prompt_len - q_start[1:], new)
-    x = rotated(scratch, packed, cos[position], sin[position], q_norm, k_norm, (heads, groups), eps)
-    out[:tokens] = x[:, :heads]
-    out[tokens:] = 0
-    for lo, hi, start, end in zip(
-        bounds[:-1], bounds[1:], prompt_start.tolist(), ends, strict=True
-    ):
-        target = slice(start + end - (hi - lo), start + end)
-        k[target] = x[lo:hi, heads:]
-        v[target] = packed[lo:hi, heads + groups :]
+    (count, heads, size), groups = out.shape, k.shape[1]
+    packed = qkv.reshape(count, heads + 2 * groups, size)
+    rotary = Rotary(scratch, (heads, groups), (q_norm, k_norm), eps)
+    bounds = q_start.tolist()
+    prompts = zip(prompt_start.tolist(), prompt_len.tolist(), strict=True)
+    for (first, end), (start, length) in zip(pairwise(bounds), prompts, strict=True):
+        for lo in range(first, end, BLOCK):
+            part = slice(lo, min(lo + BLOCK, end))
+            position = slice(length - end + lo, length - end + part.stop)
+            target = slice(start + position.start, start + position.stop)
+            turned = rotary(packed[part], *rotary.coefficients(cos[position], sin[position]))
+            out[part], k[target] = turned[:, :heads], turned[:, heads:]
+            v[target] = packed[part, heads + groups :]
+    out[bounds[-1] :] = 0

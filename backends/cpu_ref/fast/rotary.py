@@ -1,4 +1,9 @@
-"""q/k norm and rotary embedding of packed rows, as rope_kv and rope_prefill share it."""
+"""q/k norm and rotary embedding, as rope_kv and rope_prefill share it.
+
+With a = weight * (cos, cos) and b = swapped weight * (-sin, sin), a head x becomes
+(x * a + swapped x * b) / rms(x), where swapping exchanges the halves. NumPy pays per inner loop:
+a and b are laid out for all heads of a row, so that an inner loop is a row and not a head.
+"""
 
 from __future__ import annotations
 
@@ -6,44 +11,74 @@ import numpy as np
 
 from xgr.backends.cpu_ref.scratch import Array, Floats, Scratch
 
+# rows at a time: everything that they touch stays in the second-level cache
+BLOCK = 128
 
-def rotated(
-    scratch: Scratch,
-    qkv: Array,
-    cos: Floats,
-    sin: Floats,
-    q_norm: Array | None,
-    k_norm: Array | None,
-    heads: tuple[int, int],
-    eps: float,
-) -> Floats:
-    """Query and key heads of qkv [N, H + 2 G, d], normalised and rotated: float32 [N, H + G, d].
 
-    cos and sin are those of each row's position, [N, F]; heads is (H, G).
+class Rotary:
+    """The rotation of heads by position.
+
+    Args:
+        heads: H query heads and G key heads.
+        norms: weights [d] of the query and the key norm, None where there is none.
+        eps: of the norms.
     """
-    turned, kept = sum(heads), heads[0]
-    size = qkv.shape[2]
-    x = scratch("rotary", (qkv.shape[0], turned, size))
-    np.copyto(x, qkv[:, :turned])
-    _normalise(x[:, :kept], q_norm, eps)
-    _normalise(x[:, kept:], k_norm, eps)
-    half = size // 2
-    cosines, sines = cos[:, None], sin[:, None]
-    first, second = x[..., :half], x[..., half:]
-    ahead = np.multiply(first, sines, out=scratch("ahead", first.shape))
-    back = np.multiply(second, sines, out=scratch("back", first.shape))
-    first *= cosines
-    first -= back
-    second *= cosines
-    second += ahead
-    return x
 
+    def __init__(
+        self,
+        scratch: Scratch,
+        heads: tuple[int, int],
+        norms: tuple[Array | None, Array | None],
+        eps: float,
+    ) -> None:
+        kept, turned = heads[0], sum(heads)
+        self._scratch, self._eps, self._turned = scratch, eps, turned
+        self._parts = [
+            (part, None if weight is None else weight.astype(np.float32))
+            for part, weight in zip((slice(kept), slice(kept, turned)), norms, strict=True)
+        ]
 
-def _normalise(x: Floats, weight: Array | None, eps: float) -> None:
-    if weight is None:
-        return
-    mean = np.vecdot(x, x)
-    mean *= 1 / x.shape[-1]
-    mean += eps
-    x *= np.reciprocal(np.sqrt(mean))[..., None]
-    x *= weight.astype(np.float32)
+    def coefficients(self, cos: Floats, sin: Floats) -> tuple[Floats, Floats]:
+        """The a and b [n, H + G, d] of n positions, whose cos and sin are [n, d / 2]."""
+        count, half = cos.shape
+        shape = (count, self._turned, 2 * half)
+        a, b = self._scratch("a", shape), self._scratch("b", shape)
+        direct, crossed = np.concatenate([cos, cos], axis=1), np.concatenate([-sin, sin], axis=1)
+        # a head's coefficients are copied as one opaque element
+        head = np.dtype((np.void, direct.itemsize * 2 * half))
+        for part, weight in self._parts:
+            one, other = direct, crossed
+            if weight is not None:
+                one = direct * weight
+                other = crossed * np.concatenate([weight[half:], weight[:half]])
+            a[:, part].view(head)[...] = one.view(head)[:, None]
+            b[:, part].view(head)[...] = other.view(head)[:, None]
+        return a, b
+
+    def __call__(self, qkv: Array, a: Floats, b: Floats) -> Floats:
+        """Query and key heads of qkv [n, H + 2 G, d] turned: float32 [n, H + G, d], a workspace.
+
+        a and b are those of the rows' positions, or of the one that all share.
+        """
+        x = self._scratch.float32("x", qkv[:, : self._turned])
+        swapped, result = self._scratch("swapped", x.shape), self._scratch("turned", x.shape)
+        half = np.dtype((np.void, x.itemsize * (x.shape[2] // 2)))
+        source, target = x.view(half), swapped.view(half)
+        target[..., 0], target[..., 1] = source[..., 1], source[..., 0]
+        np.multiply(x, a, out=result)
+        swapped *= b
+        result += swapped
+        if any(weight is not None for _, weight in self._parts):
+            result *= self._inverse_rms(x)[..., None]
+        return result
+
+    def _inverse_rms(self, x: Floats) -> Floats:
+        """[n, H + G]; 1 where there is no norm."""
+        mean: Floats = np.vecdot(x, x)
+        mean *= 1 / x.shape[-1]
+        mean += self._eps
+        np.reciprocal(np.sqrt(mean, out=mean), out=mean)
+        for part, weight in self._parts:
+            if weight is None:
+                mean[:, part] = 1
+        return mean

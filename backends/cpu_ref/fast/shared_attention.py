@@ -1,4 +1,4 @@
-"""Shared stage: a stacked product per request, the query heads of a group folded into its rows."""
+"""Shared stage: the rows of a request are the queries, its prompt the keys."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xgr.backends.cpu_ref.fast.softmax import exponentials
+from xgr.backends.cpu_ref.fast.attend import BLOCK, attend
 from xgr.backends.cpu_ref.rows import dead_rows, live_rows
-from xgr.backends.cpu_ref.scratch import Array, Scratch, scaled
+from xgr.backends.cpu_ref.scratch import Array, Scratch
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
@@ -21,17 +21,18 @@ def build(problem: Problem, context: Context) -> Launcher:
 class _SharedAttention:
     def __init__(self, problem: Problem) -> None:
         self._scratch = Scratch()
-        self._heads, self._size = problem.sizes["H"], problem.sizes["d"]
+        self._heads = problem.sizes["H"]
 
     def plan(
         self, prompt_start: Sequence[int], prompt_len: Sequence[int], widths: Sequence[int]
     ) -> None:
-        """Grow the workspaces to the batch's greatest request, off the critical path."""
-        queries = self._heads * max(widths, default=0)
-        self._scratch("queries", (queries * self._size,))
-        self._scratch("products", (queries * self._size,))
-        pairs = (n * w for n, w in zip(prompt_len, widths, strict=True))
-        self._scratch("scores", (self._heads * max(pairs, default=0),))
+        """Grow the greatest workspace off the critical path.
+
+        The bounds themselves are read at every launch: lists that were kept could be of another
+        batch than the arrays.
+        """
+        rows = min(BLOCK, max(widths, default=0))
+        self._scratch("scores", (self._heads * rows * max(prompt_len, default=0),))
 
     @np.errstate(all="ignore")  # a NaN is the caller's, and flows
     def __call__(
@@ -48,38 +49,12 @@ class _SharedAttention:
         out: Array,
         lse: Array,
     ) -> None:
-        groups = k.shape[1]
         prompts = zip(prompt_start.tolist(), prompt_len.tolist(), strict=True)
         for rows, (start, length) in zip(live_rows(row_start, live), prompts, strict=True):
             if length == 0:
                 out[rows], lse[rows] = 0, -np.inf
-            elif rows.start < rows.stop:
+            else:
                 keys = slice(start, start + length)
-                self._request(q[rows], k[keys], v[keys], scale, out[rows], lse[rows], groups)
+                attend(self._scratch, q[rows], k[keys], v[keys], scale, out[rows], lse[rows])
         for rows in dead_rows(row_start, live, q.shape[0]):
             out[rows], lse[rows] = 0, -np.inf
-
-    def _request(
-        self, q: Array, k: Array, v: Array, scale: float, out: Array, lse: Array, groups: int
-    ) -> None:
-        scratch = self._scratch
-        (width, heads, size), length = q.shape, k.shape[0]
-        fold = (width, groups, heads // groups)
-        folded = (groups, width * fold[2])
-        queries = scratch("queries", (*folded, size))
-        unfolded = (groups, width, fold[2], size)
-        scaled(
-            q.reshape(*fold, size),
-            scale,
-            queries.reshape(unfolded).transpose(1, 0, 2, 3),
-        )
-        k, v = scratch.float32("k", k), scratch.float32("v", v)
-        scores = scratch("scores", (*folded, length))
-        np.matmul(queries, k.transpose(1, 2, 0), out=scores)
-        greatest, total = exponentials(scores)
-        products = np.matmul(scores, v.transpose(1, 0, 2), out=queries)
-        inverse = np.reciprocal(total).reshape(*unfolded[:3], 1).transpose(1, 0, 2, 3)
-        scaled(products.reshape(unfolded).transpose(1, 0, 2, 3), inverse, out.reshape(*fold, size))
-        np.log(total, out=total)
-        total += greatest
-        lse.reshape(fold)[...] = total.reshape(unfolded[:3]).transpose(1, 0, 2)
