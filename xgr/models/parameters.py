@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from xgr.errors import InputError
 from xgr.models.config import DecoderConfig
 from xgr.models.rope import inverse_frequencies
 from xgr.models.weights import Weights
 from xgr.ops.array import Array
-from xgr.ops.dtype import DType, dtype, float32
+from xgr.ops.dtype import MODEL_DTYPES, DType, dtype, float32
 from xgr.runtime import Runtime
 
 
@@ -76,8 +77,11 @@ class Decoder:
             positions: length of the rotary tables; the model's limit when None.
 
         Raises:
+            InputError: another dtype.
             ModelError: unknown architecture or setting, missing, misshapen or unused weights.
         """
+        if dtype_name is not None and dtype_name not in MODEL_DTYPES:
+            raise InputError(f"dtype is {dtype_name!r}, allowed: {', '.join(MODEL_DTYPES)}")
         config = DecoderConfig.load(model_dir)
         weights = Weights.open(model_dir)
         loader = _Loader(rt, weights, config, dtype(dtype_name or config.dtype))
