@@ -1,10 +1,9 @@
-"""Which rows of a batch are live: the layout of DESIGN in two host lists."""
+"""Which rows of a batch are live."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -23,11 +22,3 @@ def dead_rows(row_start: Array, live: Array, rows: int) -> list[slice]:
     return [
         slice(lo, hi) for lo, hi in zip([0, *ends], [*starts[:-1], rows], strict=True) if lo < hi
     ]
-
-
-def live_mask(row_start: Array, live: Array, rows: int) -> NDArray[np.bool_]:
-    """Whether each row of 0 .. rows - 1 is live."""
-    mask = np.zeros(rows, np.bool_)
-    for part in live_rows(row_start, live):
-        mask[part] = True
-    return mask

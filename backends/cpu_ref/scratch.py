@@ -1,8 +1,14 @@
-"""Workspaces of the fast kernels: float32, grown once, reused by every launch."""
+"""Workspaces of the fast kernels: float32, grown once, reused by every launch of a thread.
+
+Fresh pages cost more than the arithmetic on them, so buffers stay. They belong to the thread and
+not to a bound op: a launch leaves nothing in them that a later one reads, two threads never meet
+in one, and memory is that of the largest launch, however many problems are bound.
+"""
 
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
 import numpy as np
@@ -12,8 +18,8 @@ Array = NDArray[Any]
 Floats = NDArray[np.float32]
 
 
-class Scratch:
-    """Named float32 buffers. Fresh pages cost more than the arithmetic on them, so they stay."""
+class Scratch(threading.local):
+    """Named float32 buffers of the calling thread."""
 
     def __init__(self) -> None:
         self._buffers: dict[str, Floats] = {}
@@ -23,7 +29,9 @@ class Scratch:
         size = math.prod(shape)
         buffer = self._buffers.get(name)
         if buffer is None or buffer.size < size:
-            buffer = self._buffers[name] = np.empty(size, np.float32)
+            # half as much again: shapes that creep up would else bring fresh pages every time
+            room = size if buffer is None else max(size, buffer.size * 3 // 2)
+            buffer = self._buffers[name] = np.empty(room, np.float32)
         return buffer[:size].reshape(shape)
 
     def float32(self, name: str, source: Array) -> Floats:
@@ -37,6 +45,9 @@ class Scratch:
     def target(self, name: str, out: Array) -> Floats:
         """Where to compute a float32 result: the output itself where it is float32."""
         return out if out.dtype == np.float32 else self(name, out.shape)
+
+
+scratch = Scratch()
 
 
 def scaled(source: Array, factor: float | Array, out: Array) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from xgr.backends.cpu_ref.fast.softmax import exponentials
-from xgr.backends.cpu_ref.scratch import Array, Floats, Scratch, scaled
+from xgr.backends.cpu_ref.scratch import Array, Floats, scaled, scratch
 
 # Queries at a time: enough rows for BLAS, few enough that the scores stay in the cache and a
 # causal block wastes little on the keys after it (measured for prompts of 200 to 3000 tokens).
@@ -13,7 +13,6 @@ BLOCK = 64
 
 
 def attend(
-    scratch: Scratch,
     q: Array,
     k: Array,
     v: Array,
@@ -28,7 +27,6 @@ def attend(
     The query heads of a group become rows of one product a group: [G, n * H / G, d] x [G, d, L].
 
     Args:
-        scratch: workspaces.
         q: queries; causal ones are the last n of the L tokens.
         k: keys.
         v: values.

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
-from xgr.backends.cpu_ref.scratch import Array, Scratch
+from xgr.backends.cpu_ref.scratch import Array, scratch
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
 
 def build(problem: Problem, context: Context) -> Launcher:
-    """Bind to a problem."""
-    return partial(_launch, Scratch())
+    """Nothing to prepare."""
+    return _launch
 
 
 @np.errstate(all="ignore")  # a NaN is the caller's, and flows
 def _launch(
-    scratch: Scratch,
     *,
     x: Array,
     weight: Array,

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from xgr.backends.cpu_ref.fast.rotary import BLOCK, Rotary
 from xgr.backends.cpu_ref.rows import dead_rows, live_rows
-from xgr.backends.cpu_ref.scratch import Array, Scratch
+from xgr.backends.cpu_ref.scratch import Array
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
 
 def build(problem: Problem, context: Context) -> Launcher:
-    """Bind to a problem."""
-    return partial(_launch, Scratch())
+    """Nothing to prepare."""
+    return _launch
 
 
 @np.errstate(all="ignore")  # a NaN is the caller's, and flows
 def _launch(
-    scratch: Scratch,
     *,
     qkv: Array,
     cos: Array,
@@ -38,7 +35,7 @@ def _launch(
 ) -> None:
     (count, heads, size), groups = out.shape, k.shape[2]
     packed = qkv.reshape(count, heads + 2 * groups, size)
-    rotary = Rotary(scratch, (heads, groups), (q_norm, k_norm), eps)
+    rotary = Rotary((heads, groups), (q_norm, k_norm), eps)
     position = prompt_len + step
     a, b = rotary.coefficients(cos[position], sin[position])
     for request, rows in enumerate(live_rows(row_start, live)):

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from xgr.backends.cpu_ref.fast.rotary import BLOCK, Rotary
-from xgr.backends.cpu_ref.scratch import Array, Scratch
+from xgr.backends.cpu_ref.scratch import Array
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
 
 def build(problem: Problem, context: Context) -> Launcher:
-    """Bind to a problem."""
-    return partial(_launch, Scratch())
+    """Nothing to prepare."""
+    return _launch
 
 
 @np.errstate(all="ignore")  # a NaN is the caller's, and flows
 def _launch(
-    scratch: Scratch,
     *,
     qkv: Array,
     cos: Array,
@@ -37,7 +35,7 @@ def _launch(
 ) -> None:
     (count, heads, size), groups = out.shape, k.shape[1]
     packed = qkv.reshape(count, heads + 2 * groups, size)
-    rotary = Rotary(scratch, (heads, groups), (q_norm, k_norm), eps)
+    rotary = Rotary((heads, groups), (q_norm, k_norm), eps)
     bounds = q_start.tolist()
     prompts = zip(prompt_start.tolist(), prompt_len.tolist(), strict=True)
     for (first, end), (start, length) in zip(pairwise(bounds), prompts, strict=True):

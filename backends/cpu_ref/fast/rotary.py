@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xgr.backends.cpu_ref.scratch import Array, Floats, Scratch
+from xgr.backends.cpu_ref.scratch import Array, Floats, scratch
 
 # rows at a time: everything that they touch stays in the second-level cache
 BLOCK = 128
@@ -26,13 +26,12 @@ class Rotary:
 
     def __init__(
         self,
-        scratch: Scratch,
         heads: tuple[int, int],
         norms: tuple[Array | None, Array | None],
         eps: float,
     ) -> None:
         kept, turned = heads[0], sum(heads)
-        self._scratch, self._eps, self._turned = scratch, eps, turned
+        self._eps, self._turned = eps, turned
         self._parts = [
             (part, None if weight is None else weight.astype(np.float32))
             for part, weight in zip((slice(kept), slice(kept, turned)), norms, strict=True)
@@ -42,7 +41,7 @@ class Rotary:
         """The a and b [n, H + G, d] of n positions, whose cos and sin are [n, d / 2]."""
         count, half = cos.shape
         shape = (count, self._turned, 2 * half)
-        a, b = self._scratch("a", shape), self._scratch("b", shape)
+        a, b = scratch("a", shape), scratch("b", shape)
         direct, crossed = np.concatenate([cos, cos], axis=1), np.concatenate([-sin, sin], axis=1)
         # a head's coefficients are copied as one opaque element
         head = np.dtype((np.void, direct.itemsize * 2 * half))
@@ -60,8 +59,8 @@ class Rotary:
 
         a and b are those of the rows' positions, or of the one that all share.
         """
-        x = self._scratch.float32("x", qkv[:, : self._turned])
-        swapped, result = self._scratch("swapped", x.shape), self._scratch("turned", x.shape)
+        x = scratch.float32("x", qkv[:, : self._turned])
+        swapped, result = scratch("swapped", x.shape), scratch("turned", x.shape)
         half = np.dtype((np.void, x.itemsize * (x.shape[2] // 2)))
         source, target = x.view(half), swapped.view(half)
         target[..., 0], target[..., 1] = source[..., 1], source[..., 0]
