@@ -68,7 +68,9 @@ def read_histories(path: str | Path) -> dict[str, list[ItemId]]:
     try:
         text = file.read_text(encoding="utf-8")
         objects = text.splitlines() if file.suffix == ".jsonl" else [text]
-        parsed = [json.loads(line) for line in objects if line.strip()]
+        parsed = [json.loads(line, object_pairs_hook=_distinct) for line in objects if line.strip()]
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from error
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InputError(f"{file}: histories cannot be read: {error}") from error
     histories: dict[str, list[ItemId]] = {}
@@ -76,12 +78,22 @@ def read_histories(path: str | Path) -> dict[str, list[ItemId]]:
         if not isinstance(entry, dict):
             raise InputError(f'{file}: need {{"user": [item ids in time order]}} objects')
         for user, items in entry.items():
-            if not isinstance(items, list) or not all(isinstance(i, int | str) for i in items):
+            if not isinstance(items, list) or not all(type(i) in (int, str) for i in items):
                 raise InputError(f"{file}: user {user!r} has {items!r}, need a list of item ids")
             if user in histories:
                 raise InputError(f"{file}: user {user!r} is there twice")
             histories[user] = items
     return histories
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; of two equal names the parser would keep the last without a word."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        raise InputError(f"user {twice!r} is there twice")
+    return found
 
 
 def evaluate(
