@@ -85,6 +85,7 @@ def test_lanes_give_the_same_in_order(world: World) -> None:
     for got, want in zip(found, one, strict=True):
         assert_equal(got, want)
     assert sum(seen) == 23
+    assert max(seen) == 2
 
 
 def test_kv_modes_are_bit_equal(world: World) -> None:

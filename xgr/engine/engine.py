@@ -121,6 +121,7 @@ class Engine:
         filters = [p.chosen for p in prepared]
         filtered = any(f is not None for f in filters)
         self._launched += 1
+        # programs are kept by the very buffers that they were bound to, not by their sizes
         state = self._keep(
             ("state", layout.requests),
             lambda: BatchState(rt, layout.requests, len(self._levels)),
@@ -129,7 +130,7 @@ class Engine:
             ("lasts", layout.requests), lambda: Activations(rt, self.decoder, layout.requests)
         )
         prefill = self._keep(
-            ("prefill", layout.tokens, layout.requests),
+            ("prefill", layout.tokens, state, lasts),
             lambda: Prefill(
                 rt,
                 self.decoder,
@@ -143,7 +144,7 @@ class Engine:
         trie = self._trie_of(catalogue) if self.config.constrained else None
         buffers = self._filters(catalogue, layout.requests) if filtered else None
         decode = self._keep(
-            ("decode", layout.rows, layout.requests, buffers),
+            ("decode", layout.rows, state, lasts, buffers),
             lambda: Decode(
                 rt, self.decoder, self._levels, self.config, self.kv_mode, self._cache, state,
                 lasts.normed, layout.rows, trie, buffers.filters if buffers else None,
