@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from xgr.backends.cpu_ref.arrays import Array
 from xgr.backends.cpu_ref.rows import live_rows
-from xgr.backends.cpu_ref.scratch import Array
 from xgr.ops.kv_reorder import BAD_PARENT
 
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
-
-Array = NDArray[Any]
+from xgr.backends.cpu_ref.arrays import Array
 
 
 def live_rows(row_start: Array, live: Array) -> list[slice]:

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
-Floats = NDArray[np.float32]
+from xgr.backends.cpu_ref.arrays import Array, Floats
 
 
 class Scratch(threading.local):

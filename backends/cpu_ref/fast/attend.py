@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from xgr.backends.cpu_ref.arrays import Array, Floats
 from xgr.backends.cpu_ref.fast.softmax import exponentials
-from xgr.backends.cpu_ref.scratch import Array, Floats, scaled, scratch
+from xgr.backends.cpu_ref.scratch import scaled, scratch
 
 # Queries at a time: enough rows for BLAS, few enough that the scores stay in the cache and a
 # causal block wastes little on the keys after it (measured for prompts of 200 to 3000 tokens).

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from xgr.backends.cpu_ref.scratch import Array, Floats, scratch
+from xgr.backends.cpu_ref.arrays import Array, Floats
+from xgr.backends.cpu_ref.scratch import scratch
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xgr.backends.cpu_ref.scratch import Array, scratch
+from xgr.backends.cpu_ref.arrays import Array
+from xgr.backends.cpu_ref.scratch import scratch
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from xgr.backends.cpu_ref.arrays import Array, Floats
 from xgr.backends.cpu_ref.buckets import relative_buckets
 from xgr.backends.cpu_ref.fast.attend import attend
-from xgr.backends.cpu_ref.scratch import Array, Floats
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 

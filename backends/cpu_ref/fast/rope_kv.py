@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from xgr.backends.cpu_ref.arrays import Array
 from xgr.backends.cpu_ref.fast.rotary import BLOCK, Rotary
 from xgr.backends.cpu_ref.rows import dead_rows, live_rows
-from xgr.backends.cpu_ref.scratch import Array
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 

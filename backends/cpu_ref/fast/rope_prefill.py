@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from xgr.backends.cpu_ref.arrays import Array
 from xgr.backends.cpu_ref.fast.rotary import BLOCK, Rotary
-from xgr.backends.cpu_ref.scratch import Array
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 

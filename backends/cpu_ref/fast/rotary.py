@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from xgr.backends.cpu_ref.scratch import Array, Floats, scratch
+from xgr.backends.cpu_ref.arrays import Array, Floats
+from xgr.backends.cpu_ref.scratch import scratch
 
 # rows at a time: everything that they touch stays in the second-level cache
 BLOCK = 128

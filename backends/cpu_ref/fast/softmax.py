@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from xgr.backends.cpu_ref.scratch import Floats
+from xgr.backends.cpu_ref.arrays import Floats
 
 # within these bounds exp neither overflows nor loses digits, and no maximum must be found per row
 SAFE = 60.0

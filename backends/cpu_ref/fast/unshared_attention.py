@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from xgr.backends.cpu_ref.arrays import Array
 from xgr.backends.cpu_ref.rows import dead_rows
-from xgr.backends.cpu_ref.scratch import Array, scratch
+from xgr.backends.cpu_ref.scratch import scratch
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xgr.backends.cpu_ref.reference.softmax import Array
+from xgr.backends.cpu_ref.arrays import Array
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from xgr.backends.cpu_ref.arrays import Array
 from xgr.backends.cpu_ref.parents import sound_requests
-from xgr.backends.cpu_ref.reference.softmax import Array
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from xgr.backends.cpu_ref.reference.rotary import Array, rotated
+from xgr.backends.cpu_ref.arrays import Array
+from xgr.backends.cpu_ref.reference.rotary import rotated
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from xgr.backends.cpu_ref.arrays import Array
 
 
 @np.errstate(invalid="ignore")  # a NaN is the caller's, and flows

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from xgr.backends.cpu_ref.reference.softmax import Array, attend
+from xgr.backends.cpu_ref.arrays import Array
+from xgr.backends.cpu_ref.reference.softmax import attend
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
