@@ -75,6 +75,21 @@ def test_everything_is_launched_and_nothing_read(
         engine.collect(batch)
 
 
+def test_prompts_of_other_lengths_share_their_activations(world: World) -> None:
+    recommender = null_recommender(world)
+    engine, catalogue = recommender.engine, recommender.store.current
+
+    def used_after(tokens: int) -> int:
+        request = Request([1] * tokens, 8)
+        engine.launch([engine.prepare(request, catalogue)], catalogue)
+        return engine.rt.memory().used
+
+    first = used_after(100)
+    last = max(used_after(tokens) for tokens in (126, 5, 40, 70))
+    hidden_states = 100 * engine.decoder.config.hidden_size * 4
+    assert last - first < hidden_states, "only token ids are kept for each length"
+
+
 @pytest.mark.parametrize("kv_mode", KV_MODES)
 def test_a_decode_is_one_prefill_and_two_forwards(
     world: World, kv_mode: str, monkeypatch: pytest.MonkeyPatch

@@ -16,7 +16,7 @@ import xgr
 from tests.oracle.beam import load
 from tests.oracle.tiny import FAMILIES, tiny_model
 from xgr.errors import ModelError
-from xgr.models.decoder import Activations, Decoder, Prefill, Prompts
+from xgr.models.decoder import Activations, Decoder, Prefill, Prompts, Workspace
 from xgr.ops.dtype import float32, int32
 
 PROMPTS = [[1, 9, 20, 4], [1], [5, 17, 8, 2, 30, 41, 63, 0, 11, 12, 13, 14, 15, 16, 3, 7, 6]]
@@ -42,8 +42,10 @@ def prefill(
         RT.upload(starts, int32),
         RT.upload([len(prompt) for prompt in prompts], int32),
     )
-    lasts = Activations(RT, decoder, len(prompts))
-    program = Prefill(RT, decoder, int(ends[-1]) + padding, lasts, rows, keys, values)
+    tokens = int(ends[-1]) + padding
+    lasts = Activations(RT, decoder, len(prompts), Workspace(RT, decoder, len(prompts)))
+    space = Workspace(RT, decoder, tokens + 3)
+    program = Prefill(RT, decoder, tokens, lasts, rows, keys, values, space)
     RT.write(program.ids, [t for prompt in prompts for t in prompt] + [0] * padding)
     hidden = RT.fetch(program.launch())
     return hidden, RT.fetch(keys), RT.fetch(values)
@@ -144,6 +146,8 @@ def test_loading_and_prefill_need_no_values(folder: Path) -> None:
     config = decoder.config
     shape = (config.num_layers, 64, config.num_kv_heads, config.head_dim)
     prompts = Prompts(*(rt.empty((n,), int32) for n in (4, 3, 3, 3)))
-    lasts = Activations(rt, decoder, 3)
+    space = Workspace(rt, decoder, 32)
+    lasts = Activations(rt, decoder, 3, Workspace(rt, decoder, 3))
     keys, values = rt.empty(shape, float32), rt.empty(shape, float32)
-    assert Prefill(rt, decoder, 32, lasts, prompts, keys, values).launch().shape == (3, 32)
+    prefill = Prefill(rt, decoder, 32, lasts, prompts, keys, values, space)
+    assert prefill.launch().shape == (3, 32)

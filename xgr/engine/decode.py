@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from xgr.engine.config import EngineConfig
 from xgr.engine.layout import Layout
 from xgr.engine.state import BatchState, Beams, KVCache
-from xgr.models.decoder import Binder, Decoder, Forward, Rows
+from xgr.models.decoder import Binder, Decoder, Forward, Rows, Workspace
 from xgr.ops.array import Array, Filters, Trie
 from xgr.ops.dtype import float32, int32
 from xgr.runtime import Runtime
@@ -53,6 +53,7 @@ class Decode:
         rows: int,
         trie: Trie | None,
         filters: Filters | None,
+        workspace: Workspace,
     ) -> None:
         requests = batch.root_live.shape[0]
         self._rt, self._decoder, self._levels, self._config = rt, decoder, levels, config
@@ -75,7 +76,7 @@ class Decode:
             cache.keys, cache.values, *self._own,
         )  # fmt: skip
         first = self._ancestors[0] if self._ancestors else None
-        self._forward = Forward(rt, decoder, layout, first)
+        self._forward = Forward(rt, decoder, layout, first, workspace)
         self._bind()
         self._graph = rt.capture(self._launch)
 

@@ -16,7 +16,7 @@ from xgr.engine.request import Prepared, Request
 from xgr.engine.results import Outcome, Results
 from xgr.engine.state import BatchState, KVCache
 from xgr.errors import InputError
-from xgr.models.decoder import Activations, Decoder, Prefill
+from xgr.models.decoder import Activations, Decoder, Prefill, Workspace
 from xgr.ops.array import Array, Trie
 from xgr.ops.dtype import int32
 from xgr.runtime import Runtime
@@ -65,14 +65,20 @@ class Engine:
         self._levels = self._make_levels()
         self._slots = max(1, len(self._levels) - 1)
         backend, limits = rt.backend, self.config
+        rows = round_up(limits.max_rows, backend.row_granule)
         self._cache = KVCache(
             rt,
             decoder.config,
             decoder.dtype,
             round_up(limits.max_tokens, backend.arena_granule),
-            round_up(limits.max_rows, backend.row_granule),
+            rows,
             self._slots,
         )
+        tokens = round_up(limits.max_tokens, backend.token_granule)
+        requests = round_up(limits.max_requests, backend.request_granule)
+        self._prompt_space = Workspace(rt, decoder, tokens)
+        self._beam_space = Workspace(rt, decoder, rows)
+        self._lasts = Workspace(rt, decoder, requests)
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
         self._trie: tuple[str, Trie] | None = None
         self._launched = 0
@@ -127,7 +133,8 @@ class Engine:
             lambda: BatchState(rt, layout.requests, len(self._levels)),
         )
         lasts = self._keep(
-            ("lasts", layout.requests), lambda: Activations(rt, self.decoder, layout.requests)
+            ("lasts", layout.requests),
+            lambda: Activations(rt, self.decoder, layout.requests, self._lasts),
         )
         prefill = self._keep(
             ("prefill", layout.tokens, state, lasts),
@@ -139,6 +146,7 @@ class Engine:
                 state.prompts,
                 self._cache.keys,
                 self._cache.values,
+                self._prompt_space,
             ),
         )
         trie = self._trie_of(catalogue) if self.config.constrained else None
@@ -148,6 +156,7 @@ class Engine:
             lambda: Decode(
                 rt, self.decoder, self._levels, self.config, self.kv_mode, self._cache, state,
                 lasts.normed, layout.rows, trie, buffers.filters if buffers else None,
+                self._beam_space,
             ),
         )  # fmt: skip
         decode.trie = trie

@@ -18,8 +18,33 @@ from xgr.runtime import Runtime
 __all__ = ["Activations", "Binder", "Decoder", "Forward", "Prefill", "Prompts", "Rows"]
 
 
+class Workspace:
+    """Memory of a forward's activations, asked for once; forwards that never overlap share it.
+
+    Attributes:
+        rows: N, tokens or beams of the largest forward.
+        arrays: by name, [N, ...] each.
+    """
+
+    def __init__(self, rt: Runtime, decoder: Decoder, rows: int) -> None:
+        c, kind = decoder.config, decoder.dtype
+        heads = (c.num_heads, c.head_dim)
+        shapes: dict[str, tuple[int, ...]] = {
+            "hidden": (c.hidden_size,),
+            "normed": (c.hidden_size,),
+            "delta": (c.hidden_size,),
+            "qkv": ((c.num_heads + 2 * c.num_kv_heads) * c.head_dim,),
+            "q": heads,
+            "attended": heads,
+            "gate_up": (2 * c.intermediate_size,),
+            "gated": (c.intermediate_size,),
+        }
+        self.rows = rows
+        self.arrays = {name: rt.empty((rows, *shape), kind) for name, shape in shapes.items()}
+
+
 class Activations:
-    """Buffers and bound ops of a forward over a fixed number of rows.
+    """Buffers and bound ops of a forward over a fixed number of rows, at most the workspace's.
 
     Attributes:
         hidden: [N, h], the residual stream; the caller embeds into it.
@@ -28,22 +53,18 @@ class Activations:
         q, attended: [N, H, d].
     """
 
-    def __init__(self, rt: Runtime, decoder: Decoder, rows: int) -> None:
-        c, kind = decoder.config, decoder.dtype
+    def __init__(self, rt: Runtime, decoder: Decoder, rows: int, workspace: Workspace) -> None:
+        if rows > workspace.rows:
+            raise ValueError(f"{rows} rows in a workspace of {workspace.rows}")
         self._decoder = decoder
-        width = (c.num_heads + 2 * c.num_kv_heads) * c.head_dim
         self.rows = rows
-        self.hidden = rt.empty((rows, c.hidden_size), kind)
-        self.normed = rt.empty((rows, c.hidden_size), kind)
-        self.qkv = rt.empty((rows, width), kind)
-        self.q = rt.empty((rows, c.num_heads, c.head_dim), kind)
-        self.attended = rt.empty((rows, c.num_heads, c.head_dim), kind)
-        self._delta = rt.empty((rows, c.hidden_size), kind)
-        self._gate_up = rt.empty((rows, 2 * c.intermediate_size), kind)
-        self._gated = rt.empty((rows, c.intermediate_size), kind)
+        part: dict[str, Array] = {n: array[:rows] for n, array in workspace.arrays.items()}
+        self.hidden, self.normed, self.qkv = part["hidden"], part["normed"], part["qkv"]
+        self.q, self.attended = part["q"], part["attended"]
+        self._delta, self._gate_up, self._gated = part["delta"], part["gate_up"], part["gated"]
         layer = decoder.layers[0]
         bind = Binder(rt)
-        norm = {"weight": layer.input_norm, "eps": c.rms_norm_eps, "out": self.normed}
+        norm = {"weight": layer.input_norm, "eps": decoder.config.rms_norm_eps, "out": self.normed}
         self._norm = bind("rms_norm", x=self.hidden, **norm)
         self._add_norm = bind("rms_norm", x=self._delta, residual=self.hidden, **norm)
         self._qkv = bind(
@@ -145,13 +166,14 @@ class Prefill:
         prompts: Prompts,
         keys: Array,
         values: Array,
+        workspace: Workspace,
     ) -> None:
         c = decoder.config
         self._decoder, self._keys, self._values = decoder, keys, values
         self._prompts, self._lasts = prompts, lasts
         self.ids = rt.empty((tokens,), int32)
         self._one_each = rt.upload(list(range(lasts.rows + 1)), int32)
-        self._all = Activations(rt, decoder, tokens)
+        self._all = Activations(rt, decoder, tokens, workspace)
         self._scale = c.head_dim**-0.5
         bind, every = Binder(rt), self._all
         self._q_flat = every.q.reshape((tokens, c.num_heads * c.head_dim))
@@ -235,11 +257,18 @@ class Rows:
 class Forward:
     """One token of every beam -> its hidden state; K/V of the token goes to slot `step`."""
 
-    def __init__(self, rt: Runtime, decoder: Decoder, rows: Rows, ancestors: Array | None) -> None:
+    def __init__(
+        self,
+        rt: Runtime,
+        decoder: Decoder,
+        rows: Rows,
+        ancestors: Array | None,
+        workspace: Workspace,
+    ) -> None:
         c = decoder.config
         total, slots = rows.own_keys.shape[1], rows.own_keys.shape[2]
         self._decoder, self._rows = decoder, rows
-        self.activations = Activations(rt, decoder, total)
+        self.activations = Activations(rt, decoder, total, workspace)
         self._lse = rt.empty((total, c.num_heads), float32)
         self._scale = c.head_dim**-0.5
         self._binder = Binder(rt)
