@@ -125,8 +125,8 @@ class Runtime:
         if kept is None or problem.op != op:
             kept = self._bound.keep(key, self._build(self._select(op, problem, kernel)))
         else:
-            self._bound.move_to_end(key)
-        return kept
+            kept.at = self._bound.tick()
+        return kept.value
 
     def explain(self, op: str, problem: Problem, kernel: str | None = None) -> Explanation:
         """Every candidate of a problem: chosen, beaten or unsupported, and why."""

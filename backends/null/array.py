@@ -47,10 +47,10 @@ class NullArray:
     def reshape(self, shape: Sequence[int] | int, /) -> NullArray:
         """The same number of elements in another shape; one size may be -1."""
         sizes = [index(n) for n in (shape if isinstance(shape, Sequence) else (shape,))]
-        if sizes.count(-1) == 1:
+        if -1 in sizes:
             rest = prod(n for n in sizes if n != -1)
             sizes[sizes.index(-1)] = prod(self.shape) // rest if rest else -1
-        if min(sizes, default=0) < 0 or prod(sizes) != prod(self.shape):
+        if prod(sizes) != prod(self.shape):
             raise ValueError(f"cannot reshape {self.shape} to {tuple(sizes)}")
         return NullArray(sizes, self.dtype)
 

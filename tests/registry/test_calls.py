@@ -79,7 +79,8 @@ def test_calls_by_name_keep_a_bounded_number_too() -> None:
         rt.beam_sort(**kept_first)
     (kept,) = rt._quick
     assert len(kept) == CAPACITY
-    assert next(reversed(kept.values())).choice.problem == sort(1)
+    newest = max(kept.values(), key=lambda entry: entry.at)
+    assert newest.value.choice.problem == sort(1)
 
 
 def test_plan_reaches_the_launcher_and_is_ignored_by_others() -> None:
@@ -131,6 +132,7 @@ def test_a_lane_shares_kernels_settings_and_device_and_no_bound_op(
     monkeypatch.setenv("XGR_KERNEL", "beam_sort=cpu_ref.fast")  # settings are those of its runtime
     lane = rt.lane()
     lane.beam_sort(**given)
+    assert len(made) == 2
     assert lane.bind("beam_sort", sort()) is not rt.bind("beam_sort", sort())
     assert len(made) == 2
     assert not np.shares_memory(*made)

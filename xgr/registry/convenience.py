@@ -29,21 +29,23 @@ def convenience(declared: OpSpec, pose: Pose, kept: Recent[Any, Bound]) -> Calla
     optional = [a.name for a in tensors if a.optional]
     structs = [a.name for a in declared.args if a.struct and a.optional]
     flags = [s.name for s in declared.scalars if s.flag]
+    pick_flags = operator.itemgetter(*flags) if flags else _nothing
+    more = bool(lists or optional or structs)
     pick = operator.itemgetter(*[a.name for a in tensors if not a.many and not a.optional])
     traits = operator.attrgetter("shape", "dtype")
-    find, touch = kept.get, kept.move_to_end
+    find, tick = kept.get, kept.tick
 
     def call(*, kernel: str | None = None, **arguments: Any) -> None:
         # shapes and dtypes stand for the problem: cheaper to collect than to check
         try:
-            key = (
-                kernel,
-                *map(traits, pick(arguments)),
-                *[traits(x) if (x := arguments.get(n)) is not None else None for n in optional],
-                *[arguments.get(name) is None for name in structs],
-                *[arguments[name] for name in flags],
-                *[tuple(map(traits, arguments[name])) for name in lists],
-            )
+            key: Any = (kernel, pick_flags(arguments), *map(traits, pick(arguments)))
+            if more:
+                key = (
+                    *key,
+                    *[traits(x) if (x := arguments.get(n)) is not None else None for n in optional],
+                    *[arguments.get(name) is None for name in structs],
+                    *[tuple(map(traits, arguments[name])) for name in lists],
+                )
             found = find(key)
         except (KeyError, AttributeError, TypeError):
             pose(arguments, kernel)  # says which argument is wrong
@@ -51,11 +53,15 @@ def convenience(declared: OpSpec, pose: Pose, kept: Recent[Any, Bound]) -> Calla
         if found is None:
             found = kept.keep(key, pose(arguments, kernel))
         else:
-            touch(key)
+            found.at = tick()
         try:
-            found(**arguments)
+            found.value(**arguments)
         except TypeError:
             pose(arguments, kernel)  # a missing or unknown argument, or the kernel's own fault
             raise
 
     return call
+
+
+def _nothing(arguments: Mapping[str, Any]) -> None:
+    return
