@@ -1,4 +1,4 @@
-"""Where the real checkpoints, catalogues and histories lie that tests use and the package does not ship."""
+"""Where the real checkpoints and histories lie that tests use and the package does not ship."""
 
 from __future__ import annotations
 

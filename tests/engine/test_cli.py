@@ -53,7 +53,7 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Any, Any]:
 
 def test_evaluate_writes_metrics(evaluated: tuple[str, Any, Any]) -> None:
     text, report, dump = evaluated
-    metrics = report["results"]["metrics"]
+    metrics = report["results"]
     assert metrics["users"] == 30
     assert metrics["invalid_rate"] == 0
     assert metrics["users_per_s"] > 0

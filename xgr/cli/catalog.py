@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from xgr.catalog import FORMATS, read_catalogue
 from xgr.catalog.describe import describe
+from xgr.cli.output import print_table
 
 app = typer.Typer(help="Build and inspect item catalogues.", no_args_is_help=True)
 
@@ -75,12 +74,4 @@ def _print_levels(levels: list[dict[str, Any]]) -> None:
         (index, level["codes"], level["codes_used"], level["nodes"], *level["children"].values())
         for index, level in enumerate(levels)
     ]
-    console = Console()
-    if not console.is_terminal:
-        for row in (columns, *rows):
-            typer.echo("\t".join(str(cell) for cell in row))
-        return
-    table = Table(*columns)
-    for row in rows:
-        table.add_row(*(str(cell) for cell in row))
-    console.print(table)
+    print_table(columns, rows)

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from xgr.cli import options
+from xgr.cli import options, output
 from xgr.engine import Recommendations, Recommender
 from xgr.engine.evaluate import Evaluation, evaluate, read_histories
 from xgr.engine.request import ItemId
@@ -73,19 +71,18 @@ def _print(
     def title(item: ItemId) -> str:
         return catalogue.title(catalogue.position(item)) or str(item)
 
-    console = Console()
-    console.print(f"Customer {name} bought, oldest first:", highlight=False)
+    typer.echo(f"Customer {name} bought, oldest first:")
     if len(items) > _SHOWN:
-        console.print(f"  ... {len(items) - _SHOWN} earlier items", highlight=False)
+        typer.echo(f"  ... {len(items) - _SHOWN} earlier items")
     for item in items[-_SHOWN:]:
-        console.print(f"  {title(item)}", highlight=False)
-    table = Table("rank", "recommended next", "score", "", title=None)
+        typer.echo(f"  {title(item)}")
+    ranked = []
     for rank, one in enumerate(found, 1):
         mark = "bought next" if str(one.item_id) == str(target) else ""
-        table.add_row(str(rank), one.title or str(one.item_id), f"{one.score:.3f}", mark)
-    console.print(table)
-    if all(str(one.item_id) != str(target) for one in found):
-        console.print(f"Bought next, and not among these: {title(target)}", highlight=False)
+        ranked.append((rank, one.title or one.item_id, f"{one.score:.3f}", mark))
+    output.print_table(("rank", "recommended next", "score", ""), ranked)
+    if not any(mark for *_, mark in ranked):
+        typer.echo(f"Bought next, and not among these: {title(target)}")
 
 
 def _as_json(

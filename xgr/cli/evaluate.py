@@ -76,9 +76,10 @@ def evaluate(
             "normalize": normalize,
             "constrained": not unconstrained,
             "max_items": max_items,
+            "users": f"{begin}:{end}",
             "catalogue_version": recommender.store.current.version,
         }
-        record.write(json_path, "evaluate", {"metrics": metrics, "settings": settings})
+        record.write(json_path, "evaluate", metrics, settings=settings)
 
 
 def _slice(text: str | None, count: int) -> tuple[int, int]:

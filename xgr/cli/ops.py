@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from xgr.cli.output import print_table
 from xgr.conformance import Outcome, Result, run, table
 from xgr.conformance.entries import Entry, cases_of, kernel_names, named, runtime_of
 from xgr.conformance.perf import measure, perf_cases
@@ -178,13 +177,5 @@ def _print(found: Sequence[Row], format: str) -> None:
         writer = csv.DictWriter(sys.stdout, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(found)
-    elif sys.stdout.isatty():
-        pretty = Table(*columns)
-        for row in found:
-            pretty.add_row(*(str(row[c]) for c in columns))
-        Console().print(pretty)
     else:
-        lines = [columns, *([str(row[c]) for c in columns] for row in found)]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
-        for line in lines:
-            typer.echo("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip())
+        print_table(columns, [[row[c] for c in columns] for row in found])

@@ -6,10 +6,8 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from xgr.cli import options
+from xgr.cli import options, output
 from xgr.errors import InputError
 
 
@@ -58,11 +56,14 @@ def recommend(
         head = {"normalize": found.normalize, "catalogue_version": found.catalogue_version}
         typer.echo(json.dumps({**head, "n_valid": found.n_valid, "items": rows}))
         return
-    table = Table("rank", "item", "score", "SID", "title")
-    for rank, item in enumerate(found, 1):
-        sid = "".join(recommender.speller.tokenizer.tokens(item.token_ids))
-        table.add_row(str(rank), str(item.item_id), f"{item.score:.4f}", sid, item.title or "")
-    Console().print(table)
+    spell = recommender.speller.tokenizer.tokens
+    output.print_table(
+        ("rank", "item", "score", "SID", "title"),
+        [
+            (rank, one.item_id, f"{one.score:.4f}", "".join(spell(one.token_ids)), one.title or "")
+            for rank, one in enumerate(found, 1)
+        ],
+    )
 
 
 def _split(text: str) -> list[str]:

@@ -92,11 +92,13 @@ def _leaves(items: Sequence[HistoryItem], catalogue: Catalogue) -> list[int]:
     Raises:
         InputError: something that is neither an item id nor a SID.
     """
-    for item in items:
-        if not is_item_id(item) and not isinstance(item, Sequence):
-            raise InputError(f"history item {item!r} is neither an item id nor a SID")
     found = iter(catalogue.leaves([item for item in items if is_item_id(item)]))
-    return [
-        next(found) if is_item_id(item) else catalogue.find_sid(item)  # type: ignore[arg-type]
-        for item in items
-    ]
+    leaves = []
+    for item in items:
+        if is_item_id(item):
+            leaves.append(next(found))
+        elif isinstance(item, Sequence):
+            leaves.append(catalogue.find_sid(item))
+        else:
+            raise InputError(f"history item {item!r} is neither an item id nor a SID")
+    return leaves
