@@ -46,15 +46,21 @@ def _calls() -> dict[str, float]:
     problem = rt.problem("beam_sort", **arguments)
     bound = rt.bind("beam_sort", problem)
     launch = _nothing
+
+    def launch_bare() -> None:
+        launch(**arguments)
+
     sort = rt.beam_sort
-    return {
-        "bare launcher": _median_ns(lambda: launch(**arguments)),
-        "bound op": _median_ns(lambda: bound(**arguments)),
-        "convenience call": _median_ns(lambda: sort(**arguments)),
-        "bind, cached": _median_ns(lambda: rt.bind("beam_sort", problem)),
-        "bind, first": _median_ns(lambda: runtime_bind(rt, problem), calls=20),
-        "explain": _median_ns(lambda: str(rt.explain("beam_sort", problem)), calls=20),
-    }
+    return _median_ns(
+        {
+            "bare launcher": (launch_bare, CALLS),
+            "bound op": (lambda: bound(**arguments), CALLS),
+            "convenience call": (lambda: sort(**arguments), CALLS),
+            "bind, cached": (lambda: rt.bind("beam_sort", problem), CALLS),
+            "bind, first": (lambda: runtime_bind(rt, problem), 20),
+            "explain": (lambda: str(rt.explain("beam_sort", problem)), 20),
+        }
+    )
 
 
 def runtime_bind(rt: Runtime, problem: Problem) -> None:
@@ -80,14 +86,16 @@ def _arguments(rt: Runtime) -> dict[str, Any]:
     }
 
 
-def _median_ns(call: Callable[[], Any], calls: int = CALLS) -> float:
-    times = []
+def _median_ns(calls: dict[str, tuple[Callable[[], Any], int]]) -> dict[str, float]:
+    """Nanoseconds of each call, medians over rounds in which they take turns."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(REPEATS):
-        start = time.perf_counter_ns()
-        for _ in range(calls):
-            call()
-        times.append((time.perf_counter_ns() - start) / calls)
-    return statistics.median(times)
+        for name, (call, count) in calls.items():
+            start = time.perf_counter_ns()
+            for _ in range(count):
+                call()
+            times[name].append((time.perf_counter_ns() - start) / count)
+    return {name: statistics.median(spent) for name, spent in times.items()}
 
 
 def _imports() -> dict[str, float]:
