@@ -58,7 +58,10 @@ def _shares(
     recommender = Recommender.from_pretrained(
         model, catalog, constrained=False, max_items=args.max_items
     )
-    users = dict(islice(read_histories(histories).items(), args.users))
+    everyone = read_histories(histories)
+    # spread over the file: its first users are not like the others
+    step = max(1, len(everyone) // args.users)
+    users = dict(islice(everyone.items(), 0, args.users * step, step))
     shares = {}
     for width in args.widths:
         found = evaluate(recommender, users, beam_width=width)
