@@ -38,8 +38,13 @@ def cases() -> Iterable[Case]:
         yield case(step=2, parents=parents, live="all")
     for step in (0, 1):
         yield case(step=step)
-    for width in (1, 31, 32, 33, 127, 128, 129):
-        yield case("bfloat16", R=width, B=1, L=1, step=2)
+    for width in (1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025):
+        yield case("bfloat16", R=width, S=2, G=1, B=1, L=1, step=2)
+    # rows that many others wait for, and rows that few do, wider than a block of threads
+    for parents in ("first", "last"):
+        yield case("bfloat16", R=1100, S=1, G=1, B=1, L=1, step=1, parents=parents)
+    yield case("bfloat16", R=2100, S=1, G=1, B=4, L=1, step=1)
+    yield case("bfloat16", R=80, S=2, G=1, B=40, step=1)
     yield case(step=2, live="none")
     yield case("bfloat16", step=2, L=3, d=128, G=1)
 

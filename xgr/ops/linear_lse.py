@@ -35,15 +35,26 @@ def cases() -> Iterable[Case]:
         yield case("bfloat16", V=vocab)
     for count in (1, 31, 33, 129):
         yield case("bfloat16", R=count, h=64)
+    for count in (63, 64, 65, 127, 128, 511, 512, 513, 1023, 1024, 1025):
+        yield case("bfloat16", R=count, V=20, h=16)
+    # a vocabulary beyond 2^17
+    yield case("bfloat16", R=3, V=300_000, h=4)
+    yield case(nan=True)
     yield case(gain=100)
     yield case("bfloat16", V=5000, gain=20)
 
 
 def build(case: Case) -> Values:
-    """Host inputs of a case; with `gain` one logit stands far above the others."""
+    """Host inputs of a case; with `gain` one logit stands far above the others.
+
+    With `nan`, the first row is NaN.
+    """
     rng = np.random.default_rng(case.seed)
+    hidden = layouts.normal(rng, case, "R h", gain=case.flags.get("gain", 1))
+    if case.flags.get("nan"):
+        hidden[0] = np.nan
     return {
-        "hidden": layouts.normal(rng, case, "R h", gain=case.flags.get("gain", 1)),
+        "hidden": hidden,
         "head": layouts.normal(rng, case, "V h", gain=case.sizes["h"] ** -0.5),
     }
 

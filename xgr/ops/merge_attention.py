@@ -35,13 +35,20 @@ def cases() -> Iterable[Case]:
         yield case(parts=parts, empty=True)
     for width in (1, 31, 33, 129):
         yield case("bfloat16", R=width, parts=2, empty=True)
+    for width in (63, 64, 65, 511, 512, 513, 1023, 1024, 1025):
+        yield case("bfloat16", R=width, H=1, d=16, parts=2, empty=True)
     for size in (16, 96, 128, 256):
         yield case("bfloat16", d=size, H=3, parts=2, empty=True)
     yield case(parts=2, gain=1000, empty=True)
+    yield case(parts=2, nan=True)
 
 
 def build(case: Case) -> Values:
-    """Host inputs of a case; with `empty`, each part, and all parts together, lack some rows."""
+    """Host inputs of a case.
+
+    With `empty`, each part, and all parts together, lack some rows; with `nan`, the first head of
+    the last part is NaN in the first row.
+    """
     rng, parts = np.random.default_rng(case.seed), int(case.flags["parts"])
     outs, lses = [], []
     for index in range(parts):
@@ -52,6 +59,8 @@ def build(case: Case) -> Values:
                 out[rows, head], lse[rows, head] = 0, -np.inf
         outs.append(out)
         lses.append(lse)
+    if case.flags.get("nan"):
+        outs[-1][0, 0] = lses[-1][0, 0] = np.nan
     return {"outs": outs, "lses": lses}
 
 

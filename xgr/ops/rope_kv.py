@@ -38,17 +38,28 @@ def cases() -> Iterable[Case]:
         yield case("bfloat16", R=7, H=heads, G=groups, step=1, norm=True)
     for width in (1, 33, 129):
         yield case(R=width, B=1, step=0, norm=True)
+    for width in (64, 513, 1025):
+        yield case("bfloat16", R=width, H=1, G=1, d=16, B=1, step=0, norm=True)
     yield case(step=0, norm=False, live="none")
     yield case(step=0, norm=True, gain=1000)
+    yield case(step=0, norm=True, prompt="empty", live="all")
+    yield case("bfloat16", R=80, d=16, B=40, step=1, norm=True)
+    yield case(step=1, norm=True, nan=True, live="all")
 
 
 def build(case: Case) -> Values:
-    """Host inputs of a case; dead rows are NaN, the last position is the table's last."""
+    """Host inputs of a case; dead rows are NaN, the last position is the table's last.
+
+    With `nan`, so is the first live row; empty prompts leave position `step`.
+    """
     rng, a = np.random.default_rng(case.seed), case.sizes
     step, batch = int(case.flags["step"]), layouts.rows(case, rng)
-    prompt_len = rng.integers(0, 50, a["B"]).astype(np.int32)
+    longest = 1 if case.flags.get("prompt") == "empty" else 50
+    prompt_len = rng.integers(0, longest, a["B"]).astype(np.int32)
     qkv = layouts.heads(rng, case, a["R"])
     qkv[layouts.dead(batch, a["R"])] = np.nan
+    if case.flags.get("nan"):
+        qkv[0] = np.nan
     return {
         "qkv": qkv,
         **layouts.rotation(rng, case, int(prompt_len.max()) + step + 1),

@@ -35,6 +35,8 @@ def cases() -> Iterable[Case]:
         yield case(kind, live="all", strided=True)
     for width in (1, 31, 32, 33, 127, 128, 129):
         yield case("bfloat16", R=width, T=33, B=1)
+    for width in (1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025):
+        yield case("bfloat16", R=width, H=1, G=1, d=16, T=8, B=1)
     for tokens in (1, 127, 128, 129, 300):
         yield case("bfloat16", R=5, T=tokens, B=1, prompt="full")
     for size in (16, 96, 128, 256):
@@ -45,16 +47,25 @@ def cases() -> Iterable[Case]:
     yield case(live="none")
     yield case(prompt="empty")
     yield case(R=9, T=12, B=5)
+    # more rows times heads than a device has cores, in requests of two beams
+    yield case("bfloat16", R=80, d=16, T=120, B=40)
+    yield case(nan=True, live="all")
 
 
 def build(case: Case) -> Values:
-    """Host inputs of a case; dead queries and keys of no prompt are NaN."""
+    """Host inputs of a case; dead queries and keys of no prompt are NaN.
+
+    With `nan`, so are the last value of the first prompt and the first query of the last request.
+    """
     rng, a = np.random.default_rng(case.seed), case.sizes
     batch = {**layouts.rows(case, rng), **layouts.prompts(case, rng)}
     q = layouts.normal(rng, case, "R H d", gain=case.flags.get("gain", 1))
     k, v = layouts.normal(rng, case, "T G d"), layouts.normal(rng, case, "T G d")
     q[layouts.dead(batch, a["R"])] = np.nan
     k[layouts.outside(batch, a["T"])] = v[layouts.outside(batch, a["T"])] = np.nan
+    if case.flags.get("nan"):
+        v[batch["prompt_start"][0] + batch["prompt_len"][0] - 1] = np.nan
+        q[batch["row_start"][-2]] = np.nan
     return {"q": q, "k": k, "v": v, **batch, "scale": a["d"] ** -0.5}
 
 

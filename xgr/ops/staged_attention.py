@@ -39,6 +39,8 @@ def cases() -> Iterable[Case]:
         yield case(step=step, ancestors=True, live="all")
     for width in (1, 31, 32, 33, 127, 128, 129):
         yield case("bfloat16", R=width, T=33, B=1, step=2, ancestors=True)
+    for width in (1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025):
+        yield case("bfloat16", R=width, H=1, G=1, d=16, T=8, S=2, B=1, step=1, ancestors=True)
     for tokens in (1, 127, 129, 300):
         yield case("bfloat16", R=5, T=tokens, B=1, step=1, prompt="full")
     for size in (16, 96, 128, 256):
@@ -49,10 +51,16 @@ def cases() -> Iterable[Case]:
     yield case(step=3, live="none")
     yield case(step=0, prompt="empty")
     yield case(step=2, prompt="empty", ancestors=True)
+    # more rows times heads than a device has cores, in requests of two beams
+    yield case("bfloat16", R=80, d=16, T=120, B=40, step=2)
+    yield case(step=2, nan=True, live="all")
 
 
 def build(case: Case) -> Values:
-    """Host inputs of a case; what no live row sees is NaN."""
+    """Host inputs of a case; what no live row sees is NaN.
+
+    With `nan`, so are the last value of the first prompt and the first own one of the last request.
+    """
     rng, a = np.random.default_rng(case.seed), case.sizes
     step = int(case.flags["step"])
     batch = {**layouts.rows(case, rng), **layouts.prompts(case, rng)}
@@ -62,6 +70,9 @@ def build(case: Case) -> Values:
     q[layouts.dead(batch, a["R"])] = np.nan
     k[layouts.outside(batch, a["T"])] = v[layouts.outside(batch, a["T"])] = np.nan
     k_own[:, step:] = v_own[:, step:] = np.nan
+    if case.flags.get("nan"):
+        v[batch["prompt_start"][0] + batch["prompt_len"][0] - 1] = np.nan
+        v_own[batch["row_start"][-2], 0] = np.nan
     values: Values = {"q": q, "k": k, "v": v, "k_unshared": k_own, "v_unshared": v_own, **batch}
     if case.flags.get("ancestors"):
         values["ancestors"] = layouts.ancestors(case, batch, rng)

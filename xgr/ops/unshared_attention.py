@@ -38,6 +38,8 @@ def cases() -> Iterable[Case]:
         yield case(step=step, ancestors=True, bias=True)
     for width in (1, 31, 32, 33, 127, 128, 129):
         yield case("bfloat16", R=width, B=1, step=2, ancestors=True)
+    for width in (1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025):
+        yield case("bfloat16", R=width, H=1, G=1, d=16, S=2, B=1, step=2, ancestors=True)
     for size in (16, 96, 128, 256):
         yield case("bfloat16", R=7, d=size, step=2, bias=True)
     for heads, groups in ((3, 3), (8, 1), (16, 1), (12, 4)):
@@ -46,10 +48,16 @@ def cases() -> Iterable[Case]:
     yield case(S=8, step=7, ancestors=True)
     yield case(step=3, gain=50, ancestors=True)
     yield case(step=3, live="none", ancestors=True)
+    # more rows times heads than a device has cores, in requests of two beams
+    yield case("bfloat16", R=80, d=16, B=40, step=2, ancestors=True)
+    yield case(step=2, nan=True, live="all")
 
 
 def build(case: Case) -> Values:
-    """Host inputs of a case; dead queries and slots from `step` on are NaN."""
+    """Host inputs of a case; dead queries and slots from `step` on are NaN.
+
+    With `nan`, so are a value of the first row and the first query of the last request.
+    """
     rng, a = np.random.default_rng(case.seed), case.sizes
     step = int(case.flags["step"])
     batch = layouts.rows(case, rng)
@@ -57,6 +65,8 @@ def build(case: Case) -> Values:
     k, v = layouts.normal(rng, case, "R S G d"), layouts.normal(rng, case, "R S G d")
     q[layouts.dead(batch, a["R"])] = np.nan
     k[:, step:] = v[:, step:] = np.nan
+    if case.flags.get("nan"):
+        v[0, 0] = q[batch["row_start"][-2]] = np.nan
     values: Values = {"q": q, "k": k, "v": v, **batch, "step": step, "scale": a["d"] ** -0.5}
     if case.flags.get("ancestors"):
         values["ancestors"] = layouts.ancestors(case, batch, rng)
