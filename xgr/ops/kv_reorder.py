@@ -44,7 +44,7 @@ def cases() -> Iterable[Case]:
     for parents in ("first", "last"):
         yield case("bfloat16", R=1100, S=1, G=1, B=1, L=1, step=1, parents=parents)
     yield case("bfloat16", R=2100, S=1, G=1, B=4, L=1, step=1)
-    yield case("bfloat16", R=80, S=2, G=1, B=40, step=1)
+    yield case("bfloat16", R=80, S=2, d=64, B=40, step=1)
     yield case(step=2, live="none")
     yield case("bfloat16", step=2, L=3, d=128, G=1)
 

@@ -48,7 +48,7 @@ def cases() -> Iterable[Case]:
     yield case(prompt="empty")
     yield case(R=9, T=12, B=5)
     # more rows times heads than a device has cores, in requests of two beams
-    yield case("bfloat16", R=80, d=16, T=120, B=40)
+    yield case("bfloat16", R=80, H=8, d=16, T=120, B=40)
     yield case(nan=True, live="all")
 
 

@@ -52,7 +52,7 @@ def cases() -> Iterable[Case]:
     yield case(step=0, prompt="empty")
     yield case(step=2, prompt="empty", ancestors=True)
     # more rows times heads than a device has cores, in requests of two beams
-    yield case("bfloat16", R=80, d=16, T=120, B=40, step=2)
+    yield case("bfloat16", R=80, H=8, d=16, T=120, B=40, step=2)
     yield case(step=2, nan=True, live="all")
 
 

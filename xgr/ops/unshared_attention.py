@@ -49,7 +49,7 @@ def cases() -> Iterable[Case]:
     yield case(step=3, gain=50, ancestors=True)
     yield case(step=3, live="none", ancestors=True)
     # more rows times heads than a device has cores, in requests of two beams
-    yield case("bfloat16", R=80, d=16, B=40, step=2, ancestors=True)
+    yield case("bfloat16", R=80, H=8, d=16, B=40, step=2, ancestors=True)
     yield case(step=2, nan=True, live="all")
 
 
