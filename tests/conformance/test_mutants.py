@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.conformance import kv_mutants
 from tests.conformance.mutants import MUTANTS, Forgetful, one_step_short
 from xgr.backends.cpu_ref.backend import CpuBackend
 from xgr.conformance import Outcome, Result, run_case
@@ -43,3 +44,7 @@ def test_a_correct_kernel_is_not() -> None:
     from xgr.backends.cpu_ref.reference.beam_sort import build
 
     assert run_until_caught("beam_sort", build) is None
+
+
+def test_every_file_of_mutants_is_read() -> None:
+    assert kv_mutants.moves_keys_only.__name__ in MUTANTS

@@ -55,7 +55,7 @@ def cases() -> Iterable[Case]:
 def build(case: Case) -> Values:
     """Host inputs of a case; dead queries and keys of no prompt are NaN.
 
-    With `nan`, so are the last value of the first prompt and the first query of the last request.
+    With `nan`, so are the last value of the first prompt and the queries of the last request.
     """
     rng, a = np.random.default_rng(case.seed), case.sizes
     batch = {**layouts.rows(case, rng), **layouts.prompts(case, rng)}
@@ -65,7 +65,7 @@ def build(case: Case) -> Values:
     k[layouts.outside(batch, a["T"])] = v[layouts.outside(batch, a["T"])] = np.nan
     if case.flags.get("nan"):
         v[batch["prompt_start"][0] + batch["prompt_len"][0] - 1] = np.nan
-        q[batch["row_start"][-2]] = np.nan
+        q[batch["row_start"][-2] :] = np.nan
     return {"q": q, "k": k, "v": v, **batch, "scale": a["d"] ** -0.5}
 
 

@@ -11,6 +11,7 @@ from xgr.ops import layouts
 from xgr.ops.compare import close
 from xgr.ops.dtype import MODEL_DTYPES, dtype
 from xgr.ops.spec import Arg, Case, OpSpec, Problem, Scalar, Values
+from xgr.ops.unshared_attention import unseen
 
 
 def flops(problem: Problem) -> int:
@@ -59,7 +60,7 @@ def cases() -> Iterable[Case]:
 def build(case: Case) -> Values:
     """Host inputs of a case; what no live row sees is NaN.
 
-    With `nan`, so are the last value of the first prompt and the first own one of the last request.
+    With `nan`, so are the last value of the first prompt and own values of the last request.
     """
     rng, a = np.random.default_rng(case.seed), case.sizes
     step = int(case.flags["step"])
@@ -69,13 +70,15 @@ def build(case: Case) -> Values:
     k_own, v_own = layouts.normal(rng, case, "R S G d"), layouts.normal(rng, case, "R S G d")
     q[layouts.dead(batch, a["R"])] = np.nan
     k[layouts.outside(batch, a["T"])] = v[layouts.outside(batch, a["T"])] = np.nan
-    k_own[:, step:] = v_own[:, step:] = np.nan
+    ancestors = layouts.ancestors(case, batch, rng) if case.flags.get("ancestors") else None
+    hidden = unseen(case, batch, ancestors)
+    k_own[hidden] = v_own[hidden] = np.nan
     if case.flags.get("nan"):
         v[batch["prompt_start"][0] + batch["prompt_len"][0] - 1] = np.nan
-        v_own[batch["row_start"][-2], 0] = np.nan
+        v_own[batch["row_start"][-2] :, 0] = np.nan
     values: Values = {"q": q, "k": k, "v": v, "k_unshared": k_own, "v_unshared": v_own, **batch}
-    if case.flags.get("ancestors"):
-        values["ancestors"] = layouts.ancestors(case, batch, rng)
+    if ancestors is not None:
+        values["ancestors"] = ancestors
     return {**values, "step": step, "scale": a["d"] ** -0.5}
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xgr.ops import layouts
 from xgr.ops.compare import close
@@ -54,9 +55,9 @@ def cases() -> Iterable[Case]:
 
 
 def build(case: Case) -> Values:
-    """Host inputs of a case; dead queries and slots from `step` on are NaN.
+    """Host inputs of a case; dead queries and what no live row sees are NaN.
 
-    With `nan`, so are a value of the first row and the first query of the last request.
+    With `nan`, so are values of the first request and the queries of the last one.
     """
     rng, a = np.random.default_rng(case.seed), case.sizes
     step = int(case.flags["step"])
@@ -64,15 +65,29 @@ def build(case: Case) -> Values:
     q = layouts.normal(rng, case, "R H d", gain=case.flags.get("gain", 1))
     k, v = layouts.normal(rng, case, "R S G d"), layouts.normal(rng, case, "R S G d")
     q[layouts.dead(batch, a["R"])] = np.nan
-    k[:, step:] = v[:, step:] = np.nan
+    ancestors = layouts.ancestors(case, batch, rng) if case.flags.get("ancestors") else None
+    hidden = unseen(case, batch, ancestors)
+    k[hidden] = v[hidden] = np.nan
     if case.flags.get("nan"):
-        v[0, 0] = q[batch["row_start"][-2]] = np.nan
+        v[: batch["row_start"][1], 0] = q[batch["row_start"][-2] :] = np.nan
     values: Values = {"q": q, "k": k, "v": v, **batch, "step": step, "scale": a["d"] ** -0.5}
-    if case.flags.get("ancestors"):
-        values["ancestors"] = layouts.ancestors(case, batch, rng)
+    if ancestors is not None:
+        values["ancestors"] = ancestors
     if case.flags.get("bias"):
         values["bias"] = layouts.normal(rng, case, "H S", "float32")
     return values
+
+
+def unseen(
+    case: Case, batch: Mapping[str, layouts.Ints], ancestors: layouts.Ints | None
+) -> NDArray[np.bool_]:
+    """Whether each slot [R, S] is read by no live row; such memory may never have been written."""
+    rows, step = case.sizes["R"], int(case.flags["step"])
+    mask = np.ones((rows, case.sizes["S"]), np.bool_)
+    for row in np.flatnonzero(~layouts.dead(batch, rows)):
+        holders = row if ancestors is None else ancestors[row, :step]
+        mask[holders, np.arange(step)] = False
+    return mask
 
 
 SPEC = OpSpec(
