@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -147,8 +148,12 @@ class CpuBackend(Backend):
     @contextmanager
     def lanes(self, count: int) -> Iterator[None]:
         """Divides the BLAS threads: lanes that each start all of them wait for one another."""
-        with threadpoolctl.threadpool_limits(max(1, self.cores // count), user_api="blas"):
+        own = object()
+        try:
+            _BLAS.enter(own, count, self.cores)
             yield
+        finally:
+            _BLAS.leave(own, self.cores)
 
     def memory(self) -> Memory:
         """Bytes of the process's resident set, and of the machine's available memory."""
@@ -156,6 +161,52 @@ class CpuBackend(Backend):
         with open("/proc/self/statm", encoding="ascii") as statm:
             used = int(statm.read().split()[1]) * page
         return Memory(used, os.sysconf("SC_AVPHYS_PAGES") * page)
+
+
+class _BlasThreads:
+    """Threads of the process's BLAS libraries while lanes run.
+
+    The numbers belong to the process, and the lanes of several recommenders begin and end in any
+    order: the first to enter notes what was set, whoever stays shares the cores, and the last to
+    leave puts back what was noted.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lanes: dict[object, int] = {}
+        self._before: dict[str, int] = {}
+
+    def enter(self, owner: object, count: int, cores: int) -> None:
+        with self._lock:
+            self._lanes[owner] = count
+            self._divide(cores)
+
+    def leave(self, owner: object, cores: int) -> None:
+        """Harmless where an interrupt kept the owner from entering."""
+        with self._lock:
+            self._lanes.pop(owner, None)
+            self._divide(cores)
+
+    def after_fork(self) -> None:
+        """The lanes that ran are the parent's."""
+        self._lock = threading.Lock()
+        if self._lanes:
+            self._lanes.clear()
+            self._divide(1)
+
+    def _divide(self, cores: int) -> None:
+        lanes = sum(self._lanes.values())
+        found = threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers
+        for library in found:
+            before = self._before.setdefault(library.filepath, library.num_threads)
+            library.set_num_threads(max(1, cores // lanes) if lanes else before)
+        if not lanes:
+            self._before.clear()
+
+
+_BLAS = _BlasThreads()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_BLAS.after_fork)
 
 
 def _host(host: Any) -> NDArray[Any]:

@@ -168,6 +168,24 @@ def test_lanes_divide_the_blas_threads_and_give_them_back(monkeypatch: pytest.Mo
         assert blas() == before
 
 
+def test_lanes_that_overlap_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CpuBackend, "cores", 12)
+    with threadpoolctl.threadpool_limits(3, user_api="blas"):
+        before = blas()
+        first, second, third = (CpuBackend().lanes(count) for count in (2, 1, 3))
+        first.__enter__()
+        assert set(blas()) == {6}
+        second.__enter__()
+        assert set(blas()) == {4}
+        first.__exit__(None, None, None)
+        assert set(blas()) == {12}
+        third.__enter__()
+        assert set(blas()) == {3}
+        second.__exit__(None, None, None)
+        third.__exit__(None, None, None)
+        assert blas() == before
+
+
 def test_launches_are_done_when_they_return(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     graph = RT.capture(lambda: calls.append(1))
