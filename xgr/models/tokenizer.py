@@ -81,24 +81,35 @@ class Tokenizer:
         return self._backend.get_vocab(with_added_tokens=True)
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of a text, without special tokens of the tokenizer's own."""
-        return self._backend.encode(text, add_special_tokens=False).ids
+        """Token ids of a text, without special tokens of the tokenizer's own.
+
+        Raises:
+            InputError: a lone surrogate, which is no character.
+        """
+        return self._backend.encode(checked_text(text), add_special_tokens=False).ids
 
     def encode_each(self, texts: Sequence[str]) -> list[list[int]]:
-        """Token ids of every text on its own."""
-        encodings = self._backend.encode_batch(list(texts), add_special_tokens=False)
+        """Token ids of every text on its own, as `encode` gives them."""
+        checked = [checked_text(text) for text in texts]
+        encodings = self._backend.encode_batch(checked, add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
     def unknown_text(self, text: str) -> str | None:
         """The first piece of a text that has no token; None when all has."""
-        encoding = self._backend.encode(text, add_special_tokens=False)
+        encoding = self._backend.encode(checked_text(text), add_special_tokens=False)
         for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
             if token == self.unk_id:
                 return text[start:end]
         return None
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """Text of token ids, special tokens included."""
+        """Text of token ids, special tokens included.
+
+        Raises:
+            InputError: a number that no tokenizer has.
+        """
+        for token_id in token_ids:
+            self._check_id(token_id)
         return self._backend.decode(list(token_ids), skip_special_tokens=False)
 
     def tokens(self, token_ids: Sequence[int]) -> list[str]:
@@ -107,14 +118,38 @@ class Tokenizer:
         Raises:
             InputError: an id that the tokenizer does not have.
         """
+        for token_id in token_ids:
+            self._check_id(token_id)
         found = [self._backend.id_to_token(token_id) for token_id in token_ids]
         if None in found:
-            bad = token_ids[found.index(None)]
-            raise InputError(f"token id {bad} is not in the tokenizer ({len(self)} tokens)")
+            raise self._no_id(token_ids[found.index(None)])
         return [token for token in found if token is not None]
 
     def __len__(self) -> int:
         return self._backend.get_vocab_size(with_added_tokens=True)
+
+    def _check_id(self, token_id: int) -> None:
+        if not 0 <= token_id < 1 << 32:  # the library's ids are of 32 bits
+            raise self._no_id(token_id)
+
+    def _no_id(self, token_id: int) -> InputError:
+        return InputError(f"token id {token_id} is not in the tokenizer ({len(self)} tokens)")
+
+
+def checked_text(text: str) -> str:
+    """The text, which a tokenizer can read.
+
+    Raises:
+        InputError: a lone surrogate, with its place.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"the text has {text[error.start]!r} at {error.start}, half of a surrogate pair and no "
+            "character: give text that was decoded from valid UTF-8"
+        ) from error
+    return text
 
 
 def _special_id(
@@ -125,7 +160,10 @@ def _special_id(
         token = token.get("content")
     if token is None:
         return None
-    token_id = backend.token_to_id(token) if isinstance(token, str) else None
+    try:
+        token_id = backend.token_to_id(checked_text(token)) if isinstance(token, str) else None
+    except InputError as error:
+        raise ModelError(f"{path}: {key}: {error}") from error
     if token_id is None:
         raise ModelError(f"{path}: {key} is {token!r}, which tokenizer.json does not have")
     return token_id

@@ -13,7 +13,7 @@ from xgr.models.codes import infer_patterns, level_labels, token_ids
 from xgr.models.folder import read_json
 from xgr.models.published import PUBLISHED
 from xgr.models.template import PromptTemplate
-from xgr.models.tokenizer import Tokenizer
+from xgr.models.tokenizer import Tokenizer, checked_text
 
 __all__ = [
     "PUBLISHED",
@@ -64,6 +64,17 @@ def load_template(model_dir: str | Path, name: str | None = None) -> PromptTempl
     try:
         base = named_template(str(fields.get("template", "plain")))
         changes = {key: value for key, value in fields.items() if key != "template"}
+        for key, value in changes.items():
+            _check_text(key, value)
         return base.replace(**{"name": f"{base.name} of {path.name}", **changes})
     except InputError as error:
         raise ModelError(f"{path}: {error}") from error
+
+
+def _check_text(key: str, value: object) -> None:
+    try:
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str):
+                checked_text(text)
+    except InputError as error:
+        raise InputError(f"{key}: {error}") from error
