@@ -59,8 +59,16 @@ def test_history_can_be_excluded(recommender: Recommender) -> None:
 
 
 def test_nobody_to_evaluate(recommender: Recommender) -> None:
-    got = evaluate(recommender, {"one": [3]}).metrics()
-    assert (got["users"], got["skipped"], got["recall@10"], got["users_per_s"]) == (0, 1, 0, 0)
+    for histories, count in (({"one": [3]}, 1), ({}, 0)):
+        with pytest.raises(InputError, match=f"none of the {count} users has two items"):
+            evaluate(recommender, histories)
+
+
+def test_only_line_feeds_end_json_lines(tmp_path: Path) -> None:
+    names = ["a\u2028b", "c\x85d", "e\x0bf"]
+    path = tmp_path / "h.ndjson"
+    path.write_text("\n".join(json.dumps({n: [1]}, ensure_ascii=False) for n in names[:2]) + "\r\n")
+    assert list(read_histories(path)) == names[:2]
 
 
 def test_histories_of_json_and_json_lines(tmp_path: Path) -> None:
@@ -81,6 +89,9 @@ def test_histories_of_json_and_json_lines(tmp_path: Path) -> None:
         ("a.json", '{"u": [1', "cannot be read"),
         ("a.json", '{"u": [1], "u": [2]}', "user 'u' is there twice"),
         ("a.jsonl", '{"u": [1]}\n{"u": [2]}', "user 'u' is there twice"),
+        ("a.ndjson", '{"u": [1]}\n{"u": [2]}', "user 'u' is there twice"),
+        ("a.json", '{"u": [' + "1" * 5000 + "]}", "cannot be read"),
+        ("a.json", "[" * 100_000, "cannot be read"),
         ("missing/a.json", None, "cannot be read"),
     ],
 )

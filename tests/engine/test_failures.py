@@ -10,7 +10,8 @@ from safetensors.torch import load_file, save_file
 
 from tests.engine.world import World, beams, make_world
 from xgr.engine import Recommendations, Request
-from xgr.errors import RequestFailed
+from xgr.engine.evaluate import evaluate
+from xgr.errors import InputError, RequestFailed
 
 
 def poison(world: World, name: str, row: int | slice, value: float) -> None:
@@ -64,6 +65,59 @@ def test_recommend_names_the_users(broken: World, bad: list[int]) -> None:
         recommender.recommend([good(broken, 2), bad, good(broken, 2), bad], 5, 5)
     with pytest.raises(RequestFailed, match="NaN"):
         recommender.score(bad, [0])
+
+
+def test_errors_are_returned_in_the_place_of_their_users(broken: World, bad: list[int]) -> None:
+    recommender = broken.recommender(max_requests=2, lanes=2)
+    users = [good(broken, 2), bad, [4711], good(broken, 9), [], bad]
+    want = recommender.recommend([users[0], users[3]], 5, 5)
+    told: list[int] = []
+    found = recommender.recommend(users, 5, 5, errors="return", progress=told.append)
+    kinds = [type(one) for one in found]
+    assert kinds == [
+        *(Recommendations, RequestFailed, InputError),
+        *(Recommendations, InputError, RequestFailed),
+    ]
+    assert "4711" in str(found[2])
+    assert sum(told) == 4
+    for got, one in zip((found[0], found[3]), want, strict=True):
+        assert isinstance(got, Recommendations)
+        assert [sid for sid, _ in beams(got)] == [sid for sid, _ in beams(one)]
+    assert recommender.recommend([[4711]], errors="return")[0].__class__ is InputError
+    with pytest.raises(InputError, match="k is 0"):
+        recommender.recommend(users, 0, errors="return")
+    with pytest.raises(InputError, match="errors is 'ignore', allowed: raise, return"):
+        recommender.recommend(users, errors="ignore")  # type: ignore[call-overload]  # refused
+
+
+def test_refusals_are_raised_before_anything_is_launched(broken: World, bad: list[int]) -> None:
+    recommender = broken.recommender()
+    with pytest.raises(InputError, match=r"user 1: .*4711.*; user 3: history is empty"):
+        recommender.recommend([bad, [4711], bad, []])
+    with pytest.raises(InputError, match=r"user 4: .*; and 3 more users$"):
+        recommender.recommend([[]] * 8)
+    assert recommender.engine._launched == 0
+
+
+def test_evaluate_counts_who_failed_and_goes_on(broken: World, bad: list[int]) -> None:
+    recommender = broken.recommender()
+    users = {
+        "fine": good(broken, 5),
+        "nan": [*bad, 1],
+        "gone": [4711, 2, 3],
+        "too": good(broken, 4),
+    }
+    told: list[int] = []
+    result = evaluate(recommender, users, k=5, beam_width=9, progress=told.append, keep_rows=True)
+    assert (result.users, result.failed, sum(told)) == (2, 2, 4)
+    assert list(result.failures) == ["nan", "gone"]
+    assert "NaN" in result.failures["nan"]
+    assert "4711" in result.failures["gone"]
+    assert [row["user"] for row in result.rows] == ["fine", "too"]
+    alone = evaluate(recommender, {u: users[u] for u in ("fine", "too")}, k=5, beam_width=9)
+    assert result.metrics()["recall@5"] == alone.metrics()["recall@5"]
+    skipping = evaluate(recommender, users, k=5, beam_width=9, unknown="skip")
+    assert (skipping.users, skipping.failed) == (3, 1)
 
 
 def test_nothing_of_it_stays_in_the_cache(broken: World, bad: list[int]) -> None:

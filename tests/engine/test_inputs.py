@@ -11,14 +11,13 @@ import pytest
 
 from tests.engine.world import World, assert_same, beams, make_world, write_index
 from xgr import Recommender
-from xgr.engine.evaluate import evaluate
 from xgr.errors import CatalogueError, InputError, ModelError
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "user 0: k is 0"),
+        ({"k": 0}, "^k is 0"),
         ({"k": -3}, "k is -3"),
         ({"k": 2.5}, "k is 2.5"),
         ({"k": True}, "k is True"),
@@ -44,6 +43,14 @@ from xgr.errors import CatalogueError, InputError, ModelError
         ({"exclude": [999]}, "user 0: not in the catalogue: item 999"),
         ({"unknown": "ignore"}, "unknown is 'ignore', allowed: error, skip"),
         ({"filters": ["stock"]}, "user 0: unknown filter 'stock'"),
+        ({"filters": "in_stock"}, "filters is 'in_stock', need a list of names"),
+        ({"filters": 3}, "filters is 3, need a list of names"),
+        ({"filters": None}, "filters is None, need a list of names"),
+        ({"filters": [["a"]]}, r"filters has \['a'\], need names"),
+        ({"filters": [3]}, "filters has 3, need names"),
+        ({"beam_width": iter([4, 4, 4])}, "beam_width is <.*>, need one number or a list"),
+        ({"beam_width": {4, 5, 6}}, "beam_width is {4, 5, 6}, need one number or a list"),
+        ({"exclude": [True]}, "user 0: .*True"),
     ],
 )
 def test_options_are_refused(
@@ -73,6 +80,13 @@ def test_options_are_refused(
         ({"token_ids": [[1, 64]]}, r"token id 64, the model's are 0\.\.63"),
         ({"token_ids": [[1, -1]]}, "token id -1"),
         ({"token_ids": [1, 2]}, "user 0: a prompt is a list of token ids, got 1"),
+        ({"histories": [[True]]}, "user 0: history item True"),
+        ({"histories": [[10**30]]}, "user 0: history item 10{30} is not in the catalogue"),
+        ({"histories": [[b"3"]]}, "user 0: history item b'3'"),
+        ({"histories": [["\ud800"]]}, r"user 0: history item '\\ud800' is not in"),
+        ({"token_ids": [[True, 5]]}, "user 0: the prompt has a bool"),
+        ({"token_ids": [[10**30]]}, "user 0: the prompt has token id 10"),
+        ({"prompts": ["<a_1>\ud800"]}, r"user 0: the text has '\\ud800' at 5"),
         ({"token_ids": [["1"]]}, "user 0: the prompt has a str"),
         ({"token_ids": [[1.0]]}, "user 0: the prompt has a float"),
         ({"prompts": [""]}, "user 0: the text prompt is empty"),
@@ -124,9 +138,9 @@ def test_every_form_of_input_is_the_same_prompt(world: World, recommender: Recom
     ]
     for form in forms:
         assert beams(recommender.recommend(**form, k=9, beam_width=9)[0]) == want
-    numbers = recommender.recommend([[3, 39]], np.int64(9), np.int32(9))  # type: ignore[arg-type]  # accepted
+    numbers = recommender.recommend([[3, 39]], np.int64(9), np.int32(9))  # type: ignore[call-overload]  # accepted
     assert beams(numbers[0]) == want
-    lists = recommender.recommend([[3, 39]], 9, np.array([9, 9, 9]), exclude=np.array([1]))  # type: ignore[arg-type]  # accepted
+    lists = recommender.recommend([[3, 39]], 9, np.array([9, 9, 9]), exclude=np.array([1]))  # type: ignore[call-overload]  # accepted
     assert all(item.item_id != 1 for item in lists[0])
 
 
@@ -156,6 +170,15 @@ def test_engine_options_are_refused(world: World) -> None:
         ({"constrained": False, "normalize": "children"}, "needs the catalogue"),
         ({"end_tokens": (2,), "normalize": "level"}, "'vocab' only"),
         ({"end_tokens": (64,)}, "token id 64"),
+        ({"end_tokens": "a"}, "end_tokens is 'a', need a list of token ids"),
+        ({"end_tokens": (True,)}, r"end_tokens is \(True,\)"),
+        ({"end_tokens": 3}, "end_tokens is 3"),
+        ({"end_tokens": (t for t in (1, 2))}, "end_tokens is <generator"),
+        ({"constrained": "no"}, "constrained is 'no'"),
+        ({"max_rows": 10**12}, r"max_rows=1000000000000 .*K/V alone take \d{14,} bytes"),
+        ({"max_tokens": 10**12}, r"max_tokens=1000000000000, .*K/V alone take \d{14,} bytes"),
+        ({"max_requests": 10**14}, "max_requests=100000000000000: .* bytes"),
+        ({"max_rows": 10**20}, r"max_rows=1\d{0}00000000000000000000 .*bytes"),
         ({"lanes": 0}, "lanes is 0"),
         ({"lanes": -1}, "lanes is -1"),
     ]
@@ -197,6 +220,40 @@ def test_a_tokenizer_larger_than_the_model_is_refused(tmp_path: Path) -> None:
         make_world(tmp_path / "small", vocab_size=20).recommender()
 
 
-def test_evaluate_names_where_its_users_are(recommender: Recommender) -> None:
-    with pytest.raises(InputError, match=r"'first'.*user 1: .*4711"):
-        evaluate(recommender, {"one": [3], "first": [1, 2], "second": [4711, 2]})
+def test_filters_that_no_memory_holds(world: World) -> None:
+    for options in ({"filter_capacity": 10**14}, {"filter_masks": 10**14}):
+        recommender = world.recommender(**options)
+        with pytest.raises(InputError, match=r"filter_\w+=100000000000000.* take \d+ bytes"):
+            recommender.recommend([[3]], exclude=[1])
+        assert len(recommender.recommend([[3]], 5, 5)[0]) == 5
+
+
+def test_templates_with_half_a_character(world: World, tmp_path: Path) -> None:
+    for path in world.folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    for field in ({"prefix": "\ud800"}, {"begin_tokens": ["a", "\udfff"]}):
+        (tmp_path / "xgr.json").write_text(json.dumps({"prompt": field}))
+        with pytest.raises(ModelError, match=rf"xgr.json: {next(iter(field))}: .*surrogate pair"):
+            Recommender.from_pretrained(tmp_path, world.index)
+    (tmp_path / "xgr.json").write_text("[" * 100_000)
+    with pytest.raises(ModelError, match=r"xgr.json is not valid JSON"):
+        Recommender.from_pretrained(tmp_path, world.index)
+
+
+def test_the_tokenizer_refuses_what_its_library_stumbles_over(recommender: Recommender) -> None:
+    tokenizer = recommender.speller.tokenizer
+    calls: list[Any] = [tokenizer.encode, tokenizer.unknown_text]
+    calls.append(lambda text: tokenizer.encode_each(["<a_1>", text]))
+    for call in calls:
+        with pytest.raises(InputError, match="half of a surrogate pair"):
+            call("\udc80")
+    for bad in (-1, 10**20, 10**6):
+        with pytest.raises(InputError, match=f"token id {bad} is not in the tokenizer"):
+            tokenizer.tokens([1, bad])
+
+
+def test_a_folder_that_does_not_exist(world: World, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"nope does not exist: give the folder"):
+        Recommender.from_pretrained(tmp_path / "nope", world.index)
+    with pytest.raises(ModelError, match=r"index.json is no folder"):
+        Recommender.from_pretrained(world.index, world.index)

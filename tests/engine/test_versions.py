@@ -11,6 +11,7 @@ from tests.engine.world import World, beams, make_world, write_index
 from xgr import Recommender
 from xgr.catalog import Catalogue, read_catalogue
 from xgr.engine import Recommendations, Request
+from xgr.engine.decode import Decode
 from xgr.errors import InputError
 
 HISTORY = [5, 8, 1]
@@ -67,6 +68,33 @@ def test_a_batch_keeps_the_catalogue_it_was_launched_with(world: World, smaller:
     assert isinstance(found, Recommendations)
     assert beams(found) == want
     assert len(found) == 40
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_a_swap_between_the_levels_of_a_batch(
+    world: World, smaller: Path, monkeypatch: pytest.MonkeyPatch, level: int
+) -> None:
+    """One version from the first level to the items, whatever happens in between."""
+    recommender = world.recommender()
+    want = recommender.recommend([HISTORY, [3]], 40, 40, exclude_history=True)
+    advance = Decode._advance
+    swapped: list[Catalogue] = []
+
+    def swapping(decode: Decode, at: int) -> Any:
+        if at == level and not swapped:
+            swapped.append(recommender.store.swap(smaller))
+        return advance(decode, at)
+
+    monkeypatch.setattr(Decode, "_advance", swapping)
+    found = recommender.recommend([HISTORY, [3]], 40, 40, exclude_history=True)
+    assert swapped
+    for got, one in zip(found, want, strict=True):
+        assert beams(got) == beams(one)
+        assert ids(got) == ids(one)
+        assert got.catalogue_version == one.catalogue_version != swapped[0].version
+    later = recommender.recommend([HISTORY], 40, 40)[0]
+    assert later.catalogue_version == swapped[0].version
+    assert ids(later) == list(range(10))
 
 
 def test_a_catalogue_with_other_codes_is_refused_and_the_old_one_stays(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xgr.engine.request import is_count
+from xgr.engine.request import is_count, is_whole
 from xgr.errors import InputError
 
 NORMALIZE = ("vocab", "level", "children", "none")
@@ -46,6 +47,12 @@ class EngineConfig:
             raise InputError(f"normalize is {self.normalize!r}, allowed: {', '.join(NORMALIZE)}")
         if self.kv_mode is not None and self.kv_mode not in KV_MODES:
             raise InputError(f"kv_mode is {self.kv_mode!r}, allowed: {', '.join(KV_MODES)}")
+        ends = self.end_tokens
+        listed = isinstance(ends, Sequence) and not isinstance(ends, str | bytes)
+        if not listed or not all(is_whole(token) for token in ends):
+            raise InputError(f"end_tokens is {ends!r}, need a list of token ids")
+        if not isinstance(self.constrained, bool):
+            raise InputError(f"constrained is {self.constrained!r}, need True or False")
         if self.end_tokens and self.normalize != "vocab":
             raise InputError(
                 f"end tokens are scored with normalize='vocab' only, not {self.normalize!r}: "

@@ -13,7 +13,7 @@ from xgr.engine.config import EngineConfig
 from xgr.engine.decode import Decode, Level
 from xgr.engine.layout import Layout, check_fits, lay_out, pack, round_up
 from xgr.engine.request import Prepared, Request
-from xgr.engine.results import Outcome, Results
+from xgr.engine.results import Outcome, Results, Spelling
 from xgr.engine.state import BatchState, KVCache
 from xgr.errors import InputError
 from xgr.models.decoder import Activations, Decoder, Prefill, Workspace
@@ -66,22 +66,26 @@ class Engine:
         self._slots = max(1, len(self._levels) - 1)
         backend, limits = rt.backend, self.config
         rows = round_up(limits.max_rows, backend.row_granule)
-        self._cache = KVCache(
-            rt,
-            decoder.config,
-            decoder.dtype,
-            round_up(limits.max_tokens, backend.arena_granule),
-            rows,
-            self._slots,
-        )
+        arena = round_up(limits.max_tokens, backend.arena_granule)
         tokens = round_up(limits.max_tokens, backend.token_granule)
         requests = round_up(limits.max_requests, backend.request_granule)
-        self._prompt_space = Workspace(rt, decoder, tokens)
-        self._beam_space = Workspace(rt, decoder, rows)
-        self._lasts = Workspace(rt, decoder, requests)
+        c, kind, slots = decoder.config, decoder.dtype, self._slots
+        self._cache, self._prompt_space, self._beam_space, self._lasts = _held(
+            lambda: (
+                KVCache(rt, c, kind, arena, rows, slots),
+                Workspace(rt, decoder, tokens),
+                Workspace(rt, decoder, rows),
+                Workspace(rt, decoder, requests),
+            ),
+            KVCache.nbytes(c, kind, arena, rows, slots),
+            f"max_tokens={limits.max_tokens}, max_rows={limits.max_rows} and "
+            f"max_requests={limits.max_requests}: the K/V alone",
+        )
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
         self._trie: tuple[str, Trie] | None = None
         self._launched = 0
+        # of each level, the code of a token: for paths that are found in the catalogue by token
+        self._codes = tuple({token: code for code, token in enumerate(i)} for i in self.token_ids)
 
     def run(self, requests: Sequence[Request], catalogue: Catalogue) -> list[Outcome]:
         """Serve requests in batches; outcomes in their order, a failed request's is its error.
@@ -121,6 +125,18 @@ class Engine:
 
         The next launch writes to the same buffers: collect first.
         """
+        try:
+            return self._launch(prepared, catalogue)
+        except BaseException:
+            self.forget()  # an interrupt may have left buffers half written
+            raise
+
+    def forget(self) -> None:
+        """Drop programs and uploads; the next batches make them anew."""
+        self._kept.clear()
+        self._trie = None
+
+    def _launch(self, prepared: Sequence[Prepared], catalogue: Catalogue) -> Batch:
         rt = self.rt
         requests = [p.request for p in prepared]
         layout = lay_out(requests, self.depth, len(self._levels) - self.depth, rt.backend)
@@ -179,11 +195,13 @@ class Engine:
         """
         if batch.number != self._launched:
             raise RuntimeError("a later batch was launched: collect a batch before the next launch")
-        fetched = Results.fetch(
-            self.rt, batch.decode.beams, batch.status, batch.layout, self.token_ids, self.config
-        )
+        fetched = Results.fetch(self.rt, batch.decode.beams, batch.status, batch.layout)
+        spelling = Spelling(
+            batch.catalogue, self.token_ids, self._codes, self.config.constrained,
+            self.config.normalize,
+        )  # fmt: skip
         return [
-            fetched.outcome(at, prepared.request, prepared.chosen, batch.catalogue)
+            fetched.outcome(at, prepared.request, prepared.chosen, spelling)
             for at, prepared in enumerate(batch.prepared)
         ]
 
@@ -225,11 +243,14 @@ class Engine:
         return self._trie[1]
 
     def _filters(self, catalogue: Catalogue, requests: int) -> FilterBuffers:
-        limits = self.config
+        capacity, masks = self.config.filter_capacity, self.config.filter_masks
+        words = sum(-(-len(level) // 32) for level in catalogue.levels)
         return self._keep(
             ("filters", catalogue.version, requests),
-            lambda: FilterBuffers(
-                self.rt, catalogue, requests, limits.filter_capacity, limits.filter_masks
+            lambda: _held(
+                lambda: FilterBuffers(self.rt, catalogue, requests, capacity, masks),
+                4 * (catalogue.depth * capacity + masks * words),
+                f"filter_capacity={capacity} and filter_masks={masks}: the filters of a batch",
             ),
         )
 
@@ -242,3 +263,14 @@ class Engine:
         self._kept.move_to_end(key)
         found: T = kept
         return found
+
+
+def _held(make: Callable[[], T], size: int, what: str) -> T:
+    """What is made, or an error that names the limit and the bytes that it asks for."""
+    try:
+        return make()
+    except (MemoryError, OverflowError, ValueError) as error:
+        raise InputError(
+            f"{what} take {size} bytes, which cannot be had ({error}): start the engine with "
+            "smaller limits"
+        ) from error

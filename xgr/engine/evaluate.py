@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log2
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from xgr.engine.recommender import Recommender
 from xgr.engine.request import ItemId, Width
@@ -17,6 +17,8 @@ from xgr.errors import InputError, RequestFailed
 
 # users whose results are held at once
 _CHUNK = 256
+# failed users that are named
+_NAMED = 5
 
 
 @dataclass(slots=True)
@@ -27,6 +29,8 @@ class Evaluation:
         k: cut-off of recall and NDCG.
         users: users evaluated.
         skipped: users with fewer than two items.
+        failed: users that were refused or failed; they count in no rate.
+        failures: the first of these by name, each with its error.
         hits: users whose target is among the first k items.
         gain: sum of 1 / log2(rank + 1) over hits, rank from 1.
         beams: SIDs that came out of all searches.
@@ -38,6 +42,8 @@ class Evaluation:
     k: int
     users: int = 0
     skipped: int = 0
+    failed: int = 0
+    failures: dict[str, str] = field(default_factory=dict)
     hits: int = 0
     gain: float = 0.0
     beams: int = 0
@@ -51,6 +57,7 @@ class Evaluation:
         return {
             "users": self.users,
             "skipped": self.skipped,
+            "failed": self.failed,
             f"recall@{self.k}": self.hits / users,
             f"ndcg@{self.k}": self.gain / users,
             "invalid_rate": self.invalid / max(1, self.beams),
@@ -61,17 +68,20 @@ class Evaluation:
 def read_histories(path: str | Path) -> dict[str, list[ItemId]]:
     """Histories of a file: {"user": [items in time order]}, as JSON, or JSON lines of such objects.
 
+    Lines end with a line feed, in files whose names end with .jsonl or .ndjson.
+
     Raises:
         InputError: another form, with the user.
     """
     file = Path(path)
     try:
         text = file.read_text(encoding="utf-8")
-        objects = text.splitlines() if file.suffix == ".jsonl" else [text]
+        lines = file.suffix in (".jsonl", ".ndjson")
+        objects = text.split("\n") if lines else [text]  # other breaks may stand inside a string
         parsed = [json.loads(line, object_pairs_hook=_distinct) for line in objects if line.strip()]
     except InputError as error:
         raise InputError(f"{file}: {error}") from error
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{file}: histories cannot be read: {error}") from error
     histories: dict[str, list[ItemId]] = {}
     for entry in parsed:
@@ -103,10 +113,13 @@ def evaluate(
     k: int = 10,
     beam_width: Width = 128,
     exclude_history: bool = False,
+    unknown: Literal["error", "skip"] = "error",
     keep_rows: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Evaluation:
     """Recommend from each history without its last item, and look for that item.
+
+    A user that is refused or fails is counted as such, and the others are evaluated.
 
     Args:
         recommender: what is measured.
@@ -114,27 +127,41 @@ def evaluate(
         k: cut-off.
         beam_width: beams, one number or one a level.
         exclude_history: earlier items may not come out (an item bought twice is then a miss).
+        unknown: history items that the catalogue lacks fail the user ("error") or are left out
+            ("skip").
         keep_rows: keep every user's SIDs, scores and items in `rows`.
         progress: told how many users were done.
+
+    Raises:
+        InputError: nobody has two items, or an option that no user can be served with.
     """
     result = Evaluation(k)
     usable = [(user, items) for user, items in histories.items() if len(items) >= 2]
     result.skipped = len(histories) - len(usable)
+    if not usable:
+        raise InputError(
+            f"none of the {len(histories)} users has two items, one to recommend from and one to "
+            "look for"
+        )
     for chunk in _chunks(usable):
         begin = time.perf_counter()
-        try:
-            found = recommender.recommend(
-                [items[:-1] for _, items in chunk],
-                k,
-                beam_width,
-                exclude_history=exclude_history,
-                progress=progress,
-            )
-        except (InputError, RequestFailed) as error:
-            raise type(error)(f"of the users from {chunk[0][0]!r} on, {error}") from error
+        served = recommender.recommend(
+            [items[:-1] for _, items in chunk],
+            k,
+            beam_width,
+            exclude_history=exclude_history,
+            unknown=unknown,
+            errors="return",
+            progress=progress,
+        )
         result.seconds += time.perf_counter() - begin
-        for (user, items), own in zip(chunk, found, strict=True):
-            _count(result, recommender, user, items[-1], own, keep_rows)
+        for (user, items), own in zip(chunk, served, strict=True):
+            if isinstance(own, Recommendations):
+                _count(result, user, items[-1], own, keep_rows)
+            else:
+                _count_failed(result, user, own)
+                if progress is not None and isinstance(own, InputError):  # was in no batch
+                    progress(1)
     return result
 
 
@@ -147,7 +174,6 @@ def _chunks(
 
 def _count(
     result: Evaluation,
-    recommender: Recommender,
     user: str,
     target: ItemId,
     own: Recommendations,
@@ -158,11 +184,10 @@ def _count(
     if str(target) in ranked:
         result.hits += 1
         result.gain += 1 / log2(ranked.index(str(target)) + 2)
-    beams = own.beams()
-    # judged from the tokens that came out, not from what the search believes
-    result.beams += len(beams)
-    result.invalid += recommender.count_invalid([b.token_ids for b in beams])
+    result.beams += own.n_valid
+    result.invalid += own.invalid
     if keep_rows:
+        beams = own.beams()
         result.rows.append(
             {
                 "user": user,
@@ -171,3 +196,9 @@ def _count(
                 "item_ids": [list(b.item_ids) for b in beams],
             }
         )
+
+
+def _count_failed(result: Evaluation, user: str, error: InputError | RequestFailed) -> None:
+    result.failed += 1
+    if len(result.failures) < _NAMED:
+        result.failures[user] = str(error)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
+import weakref
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from xgr.catalog import Catalogue
 from xgr.engine.engine import Engine
@@ -26,11 +28,8 @@ class Lanes:
 
     def __init__(self, engines: Sequence[Engine]) -> None:
         self.engines = tuple(engines)
-        self._free: queue.SimpleQueue[Engine] = queue.SimpleQueue()
-        for engine in self.engines:
-            self._free.put(engine)
-        self._pool = ThreadPoolExecutor(len(self.engines), thread_name_prefix="xgr-lane")
-        self._alone = threading.Lock()
+        self._start()
+        _ALL.add(self)
 
     def run(
         self,
@@ -62,5 +61,38 @@ class Lanes:
         if len(batches) < 2 or len(self.engines) < 2:
             return [outcome for batch in batches for outcome in serve(batch)]
         with self._alone, first.rt.backend.lanes(len(self.engines)):
-            served = list(self._pool.map(serve, batches))
-        return [outcome for outcomes in served for outcome in outcomes]
+            futures: list[Future[list[Outcome]]] = []
+            try:
+                futures.extend(self._pool.submit(serve, batch) for batch in batches)
+                return [outcome for future in futures for outcome in future.result()]
+            finally:
+                # after an error or an interrupt nothing of this run may still use a lane
+                for future in futures:
+                    future.cancel()
+                wait(futures)
+
+    def after_fork(self) -> None:
+        """Begin anew in a forked child: threads, and whatever they held, stayed in the parent."""
+        for engine in self.engines:
+            engine.forget()
+        self._start()
+
+    def _start(self) -> None:
+        self._free: queue.SimpleQueue[Engine] = queue.SimpleQueue()
+        for engine in self.engines:
+            self._free.put(engine)
+        # kept for the life of the lanes: workspaces of kernels belong to threads
+        self._pool = ThreadPoolExecutor(len(self.engines), thread_name_prefix="xgr-lane")
+        self._alone = threading.Lock()
+
+
+_ALL: weakref.WeakSet[Lanes] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for lanes in list(_ALL):
+        lanes.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

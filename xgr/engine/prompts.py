@@ -51,8 +51,8 @@ class Speller:
         leaves = _leaves(given, catalogue)
         if unknown == "error" and -1 in leaves:
             raise InputError(
-                f"history item {given[leaves.index(-1)]!r} is not in the catalogue; pass "
-                "unknown='skip' to leave unknown items out"
+                f"history item {given[leaves.index(-1)]!r} is not in the catalogue; "
+                'unknown="skip" (on the command line --unknown skip) leaves unknown items out'
             )
         known = [leaf for leaf in leaves if leaf >= 0]
         if given and not known:
@@ -83,6 +83,8 @@ class Speller:
 
 def is_item_id(item: HistoryItem) -> TypeGuard[ItemId]:
     """Whether a history item is an item id, not a SID."""
+    if isinstance(item, bool):
+        return False
     return isinstance(item, Integral) or (isinstance(item, str) and not item.startswith("<"))
 
 
@@ -97,7 +99,7 @@ def _leaves(items: Sequence[HistoryItem], catalogue: Catalogue) -> list[int]:
     for item in items:
         if is_item_id(item):
             leaves.append(next(found))
-        elif isinstance(item, Sequence):
+        elif isinstance(item, Sequence) and not isinstance(item, bytes):
             leaves.append(catalogue.find_sid(item))
         else:
             raise InputError(f"history item {item!r} is neither an item id nor a SID")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from xgr.catalog import Catalogue, CatalogueStore, read_catalogue
 from xgr.engine.codes import on_model_codes
@@ -15,14 +15,34 @@ from xgr.engine.config import EngineConfig
 from xgr.engine.engine import Engine
 from xgr.engine.lanes import Lanes, Progress
 from xgr.engine.prompts import HistoryItem, Speller
-from xgr.engine.request import ItemId, Request, Width, is_count
-from xgr.engine.results import Outcome, Recommendations
-from xgr.errors import InputError, RequestFailed
+from xgr.engine.request import ItemId, Prepared, Request, Width, is_count
+from xgr.engine.results import Recommendations
+from xgr.errors import InputError, ModelError, RequestFailed
 from xgr.models.decoder import Decoder
 from xgr.models.tokens import PromptTemplate, Tokenizer, load_template
 from xgr.runtime import runtime
 
 Source = str | os.PathLike[str]
+
+# what a user gets where errors are returned
+Served = Recommendations | InputError | RequestFailed
+
+# users that one error names
+_NAMED = 5
+
+
+class Options(TypedDict, total=False):
+    """Keywords of `Recommender.recommend`, which describes them."""
+
+    token_ids: Sequence[Sequence[int]] | None
+    prompts: Sequence[str] | None
+    exclude: Iterable[Any]
+    allow: Iterable[Any] | None
+    filters: Sequence[str]
+    exclude_history: bool
+    per_sid: int | None
+    unknown: Literal["error", "skip"]
+    progress: Progress | None
 
 
 class Recommender:
@@ -77,6 +97,9 @@ class Recommender:
         """
         rt = runtime(device)
         folder = Path(model_dir)
+        if not folder.is_dir():
+            what = "is no folder" if folder.exists() else "does not exist"
+            raise ModelError(f"{folder} {what}: give the folder of a Hugging Face checkpoint")
         form = template if isinstance(template, PromptTemplate) else load_template(folder, template)
         if max_items is not None:
             form = form.replace(max_items=max_items)
@@ -99,6 +122,28 @@ class Recommender:
         )
         return cls(Lanes(engines), store, Speller(tokenizer, form, labels))
 
+    @overload
+    def recommend(
+        self,
+        histories: Sequence[Sequence[HistoryItem]] | None = None,
+        k: int = 10,
+        beam_width: Width = 128,
+        *,
+        errors: Literal["raise"] = "raise",
+        **options: Unpack[Options],
+    ) -> list[Recommendations]: ...
+
+    @overload
+    def recommend(
+        self,
+        histories: Sequence[Sequence[HistoryItem]] | None = None,
+        k: int = 10,
+        beam_width: Width = 128,
+        *,
+        errors: Literal["return"],
+        **options: Unpack[Options],
+    ) -> list[Served]: ...
+
     def recommend(
         self,
         histories: Sequence[Sequence[HistoryItem]] | None = None,
@@ -113,8 +158,9 @@ class Recommender:
         exclude_history: bool = False,
         per_sid: int | None = None,
         unknown: Literal["error", "skip"] = "error",
+        errors: Literal["raise", "return"] = "raise",
         progress: Progress | None = None,
-    ) -> list[Recommendations]:
+    ) -> list[Recommendations] | list[Served]:
         """The next items of each user, best first.
 
         Args:
@@ -131,41 +177,56 @@ class Recommender:
             per_sid: at most this many items of one SID.
             unknown: history, exclude or allow items that the catalogue lacks are an "error", or
                 "skip" leaves them out.
+            errors: "raise" raises what is wrong with users, before anything is launched where it
+                can be told so early; "return" puts the error in the place of its user and serves
+                the others.
             progress: told after each batch how many users it held.
 
         Raises:
-            InputError: naming the user and what is wrong.
-            RequestFailed: the model gave NaN for a user's candidates; names the user.
+            InputError: an option that no user can be served with; or naming the users whose input
+                is refused, and why.
+            RequestFailed: the model gave NaN for users' candidates; names the users.
         """
         given = [p for p in (histories, token_ids, prompts) if p is not None]
         if len(given) != 1:
             raise InputError("give exactly one of histories, token_ids and prompts")
         if unknown not in ("error", "skip"):
             raise InputError(f"unknown is {unknown!r}, allowed: error, skip")
+        if errors not in ("raise", "return"):
+            raise InputError(f"errors is {errors!r}, allowed: raise, return")
         if exclude_history and histories is None:
             raise InputError("exclude_history needs histories: token_ids and prompts name no items")
         if isinstance(given[0], str) or not isinstance(given[0], Iterable):
             raise InputError(f"got {given[0]!r}, need a list with one entry a user")
         users = list(given[0])
-        shared = Request((), beam_width, k, per_sid, filters=tuple(filters), unknown=unknown)
+        if isinstance(filters, Iterable) and not isinstance(filters, str):
+            filters = tuple(filters)
+        shared = Request((), beam_width, k, per_sid, filters=filters, unknown=unknown)
+        shared.check_options(self.engine.depth)
         excludes = _per_user("exclude", exclude, len(users))
         allows = _per_user("allow", allow, len(users)) if allow is not None else [None] * len(users)
+
+        def prepare(at: int, user: Any, catalogue: Catalogue) -> Prepared | InputError:
+            # a history is read twice, so that one that can be read once only is kept
+            user = list(user) if isinstance(user, Iterator) else user
+            try:
+                prompt = self._prompt(user, catalogue, histories, token_ids, unknown)
+                own = list(excludes[at] or ())
+                if exclude_history:
+                    own += self.speller.items(user, catalogue)
+                request = replace(shared, token_ids=prompt, exclude=own, allow=allows[at])
+                return self.engine.prepare(request, catalogue)
+            except InputError as error:
+                return error
+
         with self.store.pin() as catalogue:
-            prepared = []
-            for at, given_user in enumerate(users):
-                # a history is read twice, so that one that can be read once only is kept
-                once = isinstance(given_user, Iterator)
-                user = list(given_user) if once else given_user
-                try:
-                    prompt = self._prompt(user, catalogue, histories, token_ids, unknown)
-                    own = list(excludes[at] or ())
-                    if exclude_history:
-                        own += self.speller.items(user, catalogue)
-                    request = replace(shared, token_ids=prompt, exclude=own, allow=allows[at])
-                    prepared.append(self.engine.prepare(request, catalogue))
-                except InputError as error:
-                    raise type(error)(f"user {at}: {error}") from error
-            return _all_served(self.lanes.run(prepared, catalogue, progress))
+            prepared = [prepare(at, user, catalogue) for at, user in enumerate(users)]
+            if errors == "raise":
+                _raise(prepared)
+            wanted = [one for one in prepared if isinstance(one, Prepared)]
+            outcomes = iter(self.lanes.run(wanted, catalogue, progress))
+            served = [next(outcomes) if isinstance(p, Prepared) else p for p in prepared]
+        return _all_served(served) if errors == "raise" else served
 
     def score(self, history: Sequence[HistoryItem], items: Sequence[ItemId]) -> list[float]:
         """Exact log-prob of each item after a history, for re-ranking.
@@ -196,12 +257,6 @@ class Recommender:
                     scores[catalogue.leaf_of(catalogue.position(found.item_id))] = found.score
             return [scores[leaf] for leaf in leaves]
 
-    def count_invalid(self, sids: Sequence[Sequence[int]]) -> int:
-        """How many token sequences spell no SID of the current catalogue."""
-        codes = [{token: code for code, token in enumerate(ids)} for ids in self.engine.token_ids]
-        rows = [[c.get(t, -1) for c, t in zip(codes, sid, strict=True)] for sid in sids]
-        return sum(leaf < 0 for leaf in self.store.current.find(rows).tolist()) if rows else 0
-
     def _prompt(
         self,
         user: Any,
@@ -229,16 +284,26 @@ def _config(fields: dict[str, Any]) -> EngineConfig:
         raise InputError(f"{sorted(fields)} are not all known; known: {known}") from error
 
 
-def _all_served(outcomes: Sequence[Outcome]) -> list[Recommendations]:
+def _all_served(outcomes: Sequence[Served]) -> list[Recommendations]:
     """The results, when no request failed.
 
     Raises:
         RequestFailed: naming the users whose requests failed.
     """
-    failed = [(at, one) for at, one in enumerate(outcomes) if isinstance(one, RequestFailed)]
-    if failed:
-        raise RequestFailed("; ".join(f"user {at}: {error}" for at, error in failed))
+    _raise(outcomes)
     return [one for one in outcomes if isinstance(one, Recommendations)]
+
+
+def _raise(places: Sequence[object]) -> None:
+    """Raise the errors among what users got, as one that names the first of these users."""
+    failed = [
+        (at, one) for at, one in enumerate(places) if isinstance(one, InputError | RequestFailed)
+    ]
+    if failed:
+        more = f"; and {len(failed) - _NAMED} more users" if len(failed) > _NAMED else ""
+        named = "; ".join(f"user {at}: {error}" for at, error in failed[:_NAMED])
+        first = failed[0][1]
+        raise type(first)(named + more) from first
 
 
 def _per_user(name: str, given: Iterable[Any], users: int) -> list[Sequence[ItemId] | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Literal, TypeGuard
@@ -55,6 +55,8 @@ class Request:
         """
         width = self.beam_width
         given: tuple[object, ...]
+        if isinstance(width, Iterator | Set | Mapping):
+            raise InputError(f"beam_width is {width!r}, need one number or a list with one a level")
         given = tuple(width) if isinstance(width, Iterable) else (width,) * depth
         if len(given) != depth:
             raise InputError(
@@ -66,8 +68,8 @@ class Request:
             raise InputError(f"beam_width is {width!r}, need whole numbers of at least 1")
         return counts
 
-    def check(self, depth: int, vocab_size: int) -> None:
-        """Refuse what no engine could serve.
+    def check_options(self, depth: int) -> None:
+        """Refuse what no user could be served with.
 
         Raises:
             InputError: with the value and what is allowed.
@@ -79,10 +81,26 @@ class Request:
             raise InputError(
                 f"per_sid is {self.per_sid!r}, need a whole number of at least 1, or None (no cap)"
             )
+        names = self.filters
+        if isinstance(names, str) or not isinstance(names, Sequence):
+            raise InputError(f"filters is {names!r}, need a list of names of registered filters")
+        strange = [name for name in names if not isinstance(name, str)]
+        if strange:
+            raise InputError(f"filters has {strange[0]!r}, need names of registered filters")
+
+    def check(self, depth: int, vocab_size: int) -> None:
+        """Refuse what no engine could serve.
+
+        Raises:
+            InputError: with the value and what is allowed.
+        """
+        self.check_options(depth)
         if not self.token_ids:
             raise InputError("the prompt is empty: give at least one history item or token")
         strange = [
-            kind for kind in set(map(type, self.token_ids)) if not issubclass(kind, Integral)
+            kind
+            for kind in set(map(type, self.token_ids))
+            if not issubclass(kind, Integral) or issubclass(kind, bool)
         ]
         if strange:
             raise InputError(f"the prompt has a {strange[0].__name__}, token ids are whole numbers")
@@ -104,4 +122,9 @@ class Prepared:
 
 def is_count(value: object) -> TypeGuard[int]:
     """Whether a value is a whole number of at least 1, of Python or NumPy, and no truth value."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+    return is_whole(value) and value >= 1
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number, of Python or NumPy, and no truth value."""
+    return isinstance(value, Integral) and not isinstance(value, bool)

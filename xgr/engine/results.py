@@ -1,19 +1,25 @@
-"""From beams on the device to items: paths read back, SIDs expanded, best first."""
+"""From beams on the device to items: paths read back, SIDs expanded, best first.
+
+What is handed out holds plain values only: neither the batch's arrays nor the catalogue live on
+with it, and it can be pickled.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from xgr.catalog import Catalogue, RequestFilter
-from xgr.engine.config import EngineConfig
 from xgr.engine.layout import Layout
 from xgr.engine.request import ItemId, Request
 from xgr.engine.state import Beams
 from xgr.errors import RequestFailed
 from xgr.ops.array import Array
 from xgr.runtime import Runtime
+
+# items of one SID that a beam names: a SID may have millions
+_NAMED = 1024
 
 # bits of status, as the ops declare them
 _STATUS = {1: "a logit of a legal code is NaN or +inf", 2: "beam parents are not sorted"}
@@ -44,7 +50,8 @@ class Recommendation:
 class Beam:
     """A SID that the search ended with; `item_ids` in the catalogue's order, filters applied.
 
-    Outside the catalogue (unconstrained search) `codes` is None and `item_ids` is empty.
+    Outside the catalogue (unconstrained search) `codes` is None and `item_ids` is empty. Of a SID
+    that very many items share, `item_ids` has the first 1024.
     """
 
     score: float
@@ -59,7 +66,7 @@ class Recommendations(Sequence[Recommendation]):
 
     Attributes:
         n_valid: beams that the search ended with.
-        invalid: of these, beams that are no SID of the catalogue (0 when constrained).
+        invalid: of these, beams whose tokens spell no SID of the catalogue that answered.
         normalize: what the log-probs are relative to.
         catalogue_version: the catalogue that answered.
     """
@@ -67,19 +74,30 @@ class Recommendations(Sequence[Recommendation]):
     def __init__(
         self,
         items: Sequence[Recommendation],
-        beams: _Paths,
-        normalize: str,
+        paths: _Paths,
+        item_ids: Mapping[int, tuple[ItemId, ...]],
+        spelling: Spelling,
     ) -> None:
         self._items = tuple(items)
-        self._paths = beams
-        self.n_valid = beams.count
-        self.invalid = beams.invalid
-        self.normalize = normalize
-        self.catalogue_version = beams.catalogue.version
+        self._paths, self._item_ids = paths, item_ids
+        self.n_valid = len(paths.token_ids)
+        self.invalid = paths.codes.count(None)
+        self.normalize = spelling.normalize
+        self.catalogue_version = spelling.catalogue.version
 
     def beams(self) -> list[Beam]:
         """Every SID that the search ended with, best first."""
-        return [self._paths.beam(at) for at in range(self.n_valid)]
+        paths = self._paths
+        return [
+            Beam(
+                paths.cumulative[at][-1],
+                tokens,
+                paths.codes[at],
+                paths.level_scores(at),
+                self._item_ids.get(at, ()),
+            )
+            for at, tokens in enumerate(paths.token_ids)
+        ]
 
     def __len__(self) -> int:
         return len(self._items)
@@ -98,140 +116,128 @@ class Recommendations(Sequence[Recommendation]):
 Outcome = Recommendations | RequestFailed
 
 
-class _Level:
-    """Host copies of a level's beams."""
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """What the codes of a batch mean.
 
-    def __init__(self, rt: Runtime, beams: Beams) -> None:
-        self.parent = rt.fetch(beams.parent)
-        self.code = rt.fetch(beams.code)
-        self.node = rt.fetch(beams.node)
-        self.score = rt.fetch(beams.score)
-        self.live = rt.fetch(beams.live)
+    Attributes:
+        catalogue: the one that the batch was launched with.
+        token_ids: per level, the token of each code.
+        codes: per level, the code of each token.
+        constrained: the levels' columns are codes, not tokens.
+        normalize: what the log-probs are relative to.
+    """
+
+    catalogue: Catalogue
+    token_ids: Sequence[Sequence[int]]
+    codes: Sequence[Mapping[int, int]]
+    constrained: bool
+    normalize: str
 
 
 class Results:
     """Host copies of a batch's beams; `fetch` is where the host waits for the device."""
 
-    def __init__(
-        self,
-        levels: Sequence[_Level],
-        status: Any,
-        layout: Layout,
-        token_ids: Sequence[Sequence[int]],
-        config: EngineConfig,
-    ) -> None:
+    def __init__(self, levels: Sequence[_Level], status: Any, layout: Layout) -> None:
         self.levels, self.status, self.layout = levels, status, layout
-        self.token_ids, self.config = token_ids, config
 
     @classmethod
-    def fetch(
-        cls,
-        rt: Runtime,
-        beams: Sequence[Beams],
-        status: Array,
-        layout: Layout,
-        token_ids: Sequence[Sequence[int]],
-        config: EngineConfig,
-    ) -> Results:
+    def fetch(cls, rt: Runtime, beams: Sequence[Beams], status: Array, layout: Layout) -> Results:
         """Wait for a batch and copy its beams to the host."""
-        levels = [_Level(rt, b) for b in beams]
-        return cls(levels, rt.fetch(status), layout, token_ids, config)
+        return cls([_Level(rt, b) for b in beams], rt.fetch(status), layout)
 
     def outcome(
-        self, at: int, request: Request, chosen: RequestFilter | None, catalogue: Catalogue
+        self, at: int, request: Request, chosen: RequestFilter | None, spelling: Spelling
     ) -> Outcome:
         """The items of request `at`, or why the device refused it."""
         status = int(self.status[at])
         if status:
             why = "; ".join(text for bit, text in _STATUS.items() if status & bit)
             return RequestFailed(f"the request failed on the device: {why}")
-        paths = _Paths(self, at, catalogue, chosen)
-        positions, beams = catalogue.expand(
-            paths.leaves, request.k, per_sid=request.per_sid, request_filter=chosen
-        )
-        items = []
-        for position, beam in zip(positions.tolist(), beams.tolist(), strict=True):
-            row = paths.legal[beam]
-            scores, codes, tokens = paths.path(row)
-            items.append(
-                Recommendation(
-                    item_id=catalogue.item_id(position),
-                    score=paths.score(row),
-                    codes=tuple(catalogue.codes(paths.leaves[beam : beam + 1])[0].tolist())
-                    if codes is None
-                    else codes,
-                    token_ids=tokens,
-                    level_scores=scores,
-                    title=catalogue.title(position),
-                )
-            )
-        return Recommendations(items, paths, self.config.normalize)
-
-
-class _Paths:
-    """Beams of one request, read back level by level."""
-
-    def __init__(
-        self, results: Results, at: int, catalogue: Catalogue, chosen: RequestFilter | None
-    ) -> None:
-        self._levels, self._token_ids = results.levels, results.token_ids
-        self._depth = len(results.token_ids)
-        self._constrained = results.config.constrained
-        self._chosen, self.catalogue = chosen, catalogue
-        self._first = results.layout.row_start[at]
-        self.count = int(self._levels[-1].live[at])
-        self._leaf_of_row = self._find_leaves()
+        paths, leaves = self._paths(at, spelling)
         # rows that are SIDs of the catalogue, and their leaves
-        self.legal = [row for row, leaf in enumerate(self._leaf_of_row) if leaf >= 0]
-        self.leaves = [self._leaf_of_row[row] for row in self.legal]
-        self.invalid = self.count - len(self.legal)
-
-    def score(self, row: int) -> float:
-        """Cumulative log-prob of the beam at a row of the last level."""
-        return float(self._levels[-1].score[self._first + row])
-
-    def path(self, row: int) -> tuple[tuple[float, ...], tuple[int, ...] | None, tuple[int, ...]]:
-        """Log-prob of each decoded token, codes (None when unconstrained) and token ids."""
-        rows = self._rows(row)
-        cumulative = [float(level.score[r]) for level, r in zip(self._levels, rows, strict=True)]
-        scores = [b - a for a, b in zip([0.0, *cumulative], cumulative, strict=False)]
-        codes = tuple(
-            int(level.code[r]) for level, r in zip(self._levels[: self._depth], rows, strict=False)
+        legal = [row for row, leaf in enumerate(leaves) if leaf >= 0]
+        found, catalogue = [leaves[row] for row in legal], spelling.catalogue
+        positions, beams = catalogue.expand(
+            found, request.k, per_sid=request.per_sid, request_filter=chosen
         )
-        if not self._constrained:
-            return tuple(scores), None, codes
-        tokens = tuple(ids[c] for ids, c in zip(self._token_ids, codes, strict=True))
-        return tuple(scores), codes, tokens
-
-    def beam(self, row: int) -> Beam:
-        """The SID at a row of the last level."""
-        scores, codes, tokens = self.path(row)
-        leaf = self._leaf_of_row[row]
-        items: tuple[ItemId, ...] = ()
-        if leaf >= 0:
-            positions, _ = self.catalogue.expand(
-                [leaf], self.catalogue.num_items, request_filter=self._chosen
+        items = [
+            Recommendation(
+                item_id=catalogue.item_id(position),
+                score=paths.cumulative[row][-1],
+                codes=paths.codes[row] or (),
+                token_ids=paths.token_ids[row],
+                level_scores=paths.level_scores(row),
+                title=catalogue.title(position),
             )
-            items = tuple(self.catalogue.item_id(p) for p in positions.tolist())
-            codes = codes or tuple(self.catalogue.codes([leaf])[0].tolist())
-        return Beam(self.score(row), tokens, codes, scores, items)
+            for position, row in zip(
+                positions.tolist(), [legal[b] for b in beams.tolist()], strict=True
+            )
+        ]
+        every, beams = catalogue.expand(
+            found, _NAMED * len(found), per_sid=_NAMED, request_filter=chosen
+        )
+        named: dict[int, list[ItemId]] = {}
+        for position, beam in zip(every.tolist(), beams.tolist(), strict=True):
+            named.setdefault(legal[beam], []).append(catalogue.item_id(position))
+        item_ids = {row: tuple(ids) for row, ids in named.items()}
+        return Recommendations(items, paths, item_ids, spelling)
 
-    def _rows(self, row: int) -> list[int]:
-        """Physical row of the beam's prefix at every level."""
-        rows = [self._first + row]
-        for level in self._levels[:0:-1]:
-            rows.append(int(level.parent[rows[-1]]))
-        return rows[::-1]
+    def _paths(self, at: int, spelling: Spelling) -> tuple[_Paths, list[int]]:
+        """Beams of request `at`, read back level by level, and their leaves (-1 for none)."""
+        first = self.layout.row_start[at]
+        count = int(self.levels[-1].live[at])
+        rows: Any = slice(first, first + count)  # physical rows of the beams' prefixes
+        columns, scores = [], []
+        for level in reversed(self.levels):
+            columns.append(level.code[rows].tolist())
+            scores.append(level.score[rows].tolist())
+            rows = level.parent[rows]
+        columns, scores = columns[::-1][: len(spelling.token_ids)], scores[::-1]
+        if spelling.constrained:
+            tokens = [
+                [ids[code] for code in column]
+                for ids, column in zip(spelling.token_ids, columns, strict=True)
+            ]
+        else:
+            tokens = columns
+            columns = [
+                [codes.get(token, -1) for token in column]
+                for codes, column in zip(spelling.codes, tokens, strict=True)
+            ]
+        spelt = list(zip(*columns, strict=True))
+        # judged from what came out, not from what the search believes
+        leaves: list[int] = spelling.catalogue.find(spelt).tolist() if spelt else []
+        codes = [row if leaf >= 0 else None for row, leaf in zip(spelt, leaves, strict=True)]
+        paths = _Paths(list(zip(*tokens, strict=True)), codes, list(zip(*scores, strict=True)))
+        return paths, leaves
 
-    def _find_leaves(self) -> list[int]:
-        if not self._constrained:
-            codes = [{token: code for code, token in enumerate(ids)} for ids in self._token_ids]
-            tokens = [self.path(row)[2] for row in range(self.count)]
-            rows = [[c.get(t, -1) for c, t in zip(codes, path, strict=True)] for path in tokens]
-            found: list[int] = self.catalogue.find(rows).tolist() if rows else []
-            return found
-        level = self._levels[self._depth - 1]
-        if self._depth == len(self._levels):
-            last: list[int] = level.node[self._first : self._first + self.count].tolist()
-            return last
-        return [int(level.node[self._rows(row)[self._depth - 1]]) for row in range(self.count)]
+
+class _Level:
+    """Host copies of a level's beams."""
+
+    def __init__(self, rt: Runtime, beams: Beams) -> None:
+        self.parent = rt.fetch(beams.parent)
+        self.code = rt.fetch(beams.code)
+        self.score = rt.fetch(beams.score)
+        self.live = rt.fetch(beams.live)
+
+
+@dataclass(frozen=True, slots=True)
+class _Paths:
+    """Beams of one request, best first.
+
+    Attributes:
+        token_ids: of each beam's codes.
+        codes: None where they are no SID of the catalogue.
+        cumulative: log-prob after each decoded token.
+    """
+
+    token_ids: Sequence[tuple[int, ...]]
+    codes: Sequence[tuple[int, ...] | None]
+    cumulative: Sequence[tuple[float, ...]]
+
+    def level_scores(self, row: int) -> tuple[float, ...]:
+        """Log-prob of each decoded token of a beam."""
+        after = self.cumulative[row]
+        return tuple(b - a for a, b in zip((0.0, *after), after, strict=False))

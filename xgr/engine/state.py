@@ -35,6 +35,12 @@ class KVCache:
         self.own_keys = rt.empty((layers, rows, slots, *heads), dtype)
         self.own_values = rt.empty((layers, rows, slots, *heads), dtype)
 
+    @staticmethod
+    def nbytes(config: DecoderConfig, dtype: DType, tokens: int, rows: int, slots: int) -> int:
+        """Bytes that one of these sizes takes."""
+        row = config.num_layers * config.num_kv_heads * config.head_dim * dtype.itemsize
+        return 2 * row * (tokens + rows * slots)
+
 
 class BatchState:
     """Inputs of a batch in one request bucket; the same arrays serve every batch of the bucket.

@@ -1,0 +1,187 @@
+"""Lanes: what they share with the process, and what an interrupt, a fork or an error leaves."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import threadpoolctl
+
+from tests.engine.world import World, beams
+from xgr import Recommender
+from xgr.engine.decode import Decode
+from xgr.engine.engine import Batch, Engine
+
+HISTORIES = [[at, (7 * at) % 40] for at in range(9)]
+
+
+def blas() -> list[int]:
+    return [
+        lib["num_threads"] for lib in threadpoolctl.threadpool_info() if lib["user_api"] == "blas"
+    ]
+
+
+def served(recommender: Recommender) -> list[Any]:
+    return [beams(found) for found in recommender.recommend(HISTORIES, 9, 9)]
+
+
+def assert_close(got: list[Any], want: list[Any]) -> None:
+    assert [[sid for sid, _ in one] for one in got] == [[sid for sid, _ in one] for one in want]
+
+
+def test_overlapping_recommenders_give_the_blas_threads_back(world: World) -> None:
+    """The first to begin ends before the second: limits are not nested."""
+    both = [world.recommender(lanes=2, max_requests=2) for _ in range(2)]
+    for recommender in both:
+        served(recommender)
+    entered = [threading.Event(), threading.Event()]
+    first_done = threading.Event()
+
+    def wait_for(at: int) -> Callable[[int], None]:
+        def progress(_: int) -> None:
+            entered[at].set()
+            assert (entered[1] if at == 0 else first_done).wait(60)
+
+        return progress
+
+    def run(at: int) -> None:
+        both[at].recommend(HISTORIES, 9, 9, progress=wait_for(at))
+        if at == 0:
+            first_done.set()
+
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        before = blas()
+        threads = [threading.Thread(target=run, args=(at,)) for at in range(2)]
+        threads[0].start()
+        assert entered[0].wait(60)
+        threads[1].start()
+        for thread in threads:
+            thread.join(120)
+        assert first_done.is_set()
+        assert blas() == before
+
+
+FORK = """
+import os, sys
+from xgr import Recommender
+made = Recommender.from_pretrained(sys.argv[1], sys.argv[2], lanes=2, max_requests=2)
+users = [[at, (7 * at) % 40] for at in range(9)]
+def ids():
+    return [[item.item_id for item in found] for found in made.recommend(users, 9, 9)]
+want = ids()
+child = os.fork()
+if child == 0:
+    same = ids() == want and ids() == want
+    os._exit(0 if same else 3)
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == 0, status
+assert ids() == want
+print("served")
+"""
+
+
+@pytest.mark.skipif(not hasattr(sys, "platform") or sys.platform == "win32", reason="no fork")
+def test_a_forked_child_serves_and_so_does_its_parent(world: World) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORK, world.folder, world.index],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.stdout == "served\n", done.stderr
+
+
+def interrupt_once(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, after: int) -> None:
+    """The `after`-th call of a method is interrupted at its end."""
+    plain, calls = getattr(owner, name), [0]
+
+    def called(self: Any, *given: Any) -> Any:
+        result = plain(self, *given)
+        calls[0] += 1
+        if calls[0] == after:
+            raise KeyboardInterrupt
+        return result
+
+    monkeypatch.setattr(owner, name, called)
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+@pytest.mark.parametrize(
+    ("owner", "name"), [(Decode, "_advance"), (Decode, "replay"), (Engine, "collect")]
+)
+@pytest.mark.parametrize("warm", [True, False])
+def test_an_interrupt_loses_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch, lanes: int, owner: type, name: str, warm: bool
+) -> None:
+    recommender = world.recommender(lanes=lanes, max_requests=2)
+    want = served(world.recommender(max_requests=2))
+    before = blas()
+    if warm:
+        assert_close(served(recommender), want)
+    with monkeypatch.context() as patched:
+        interrupt_once(patched, owner, name, after=2)
+        with pytest.raises(KeyboardInterrupt):
+            served(recommender)
+    assert recommender.lanes._free.qsize() == lanes
+    assert recommender.store._version.pins == 0
+    assert blas() == before
+    assert_close(served(recommender), want)
+
+
+def test_an_interrupted_filter_is_uploaded_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Masks that were half written when the user pressed the keys hold for nobody."""
+    recommender = world.recommender(filter_masks=2)
+    low, odd = range(7), range(1, 40, 2)
+    recommender.store.current.register_filter("low", allow=low)
+    recommender.store.current.register_filter("odd", allow=odd)
+
+    def ids(name: str) -> list[Any]:
+        found = recommender.recommend([[3]], 40, 40, filters=[name])[0]
+        return sorted(item.item_id for item in found)
+
+    want = {"low": ids("low"), "odd": ids("odd")}
+    assert want["low"] == list(low)
+    recommender.store.current.register_filter("new", allow=[5])
+    write = type(recommender.engine.rt).write
+
+    def interrupted(rt: Any, target: Any, host: Any) -> None:
+        write(rt, target, host)
+        if getattr(host, "dtype", None) is not None and host.dtype.name == "uint32":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(recommender.engine.rt), "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ids("new")
+    assert {name: ids(name) for name in want} == want
+    assert ids("new") == [5]
+
+
+def test_an_error_of_one_batch_ends_the_run_and_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recommender = world.recommender(lanes=2, max_requests=1)
+    want = served(recommender)
+    collect, running = Engine.collect, []
+
+    def failing(self: Engine, batch: Batch) -> Any:
+        running.append(batch.number)
+        if len(running) == 3:
+            raise RuntimeError("of a third party")
+        return collect(self, batch)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Engine, "collect", failing)
+        with pytest.raises(RuntimeError, match="third party"):
+            served(recommender)
+        count = len(running)
+        assert recommender.lanes._free.qsize() == 2
+        assert len(running) == count  # nothing of it goes on
+    assert_close(served(recommender), want)
