@@ -37,6 +37,7 @@ def runtime(device: str = "cpu") -> Runtime:
 
     Raises:
         BackendMissing: the device has no backend, or the backend cannot run on this machine.
+        InputError: an XGR_* variable has a wrong value, or names a kernel that is not there.
     """
     return _runtime(device)  # runtime() and runtime(device="cpu") are one
 
@@ -55,7 +56,9 @@ def _runtime(device: str) -> Runtime:
     if backend is None:
         why = "; ".join(str(r) for r in probe.reasons)
         raise BackendMissing(f"device {device!r} cannot be used here: {why}")
-    return Runtime(device, backend)
+    rt = Runtime(device, backend)
+    rt.check_settings()
+    return rt
 
 
 class Runtime:
@@ -110,6 +113,22 @@ class Runtime:
         """The kernel records of an op."""
         _declared(op)
         return tuple(self._kernels[op])
+
+    def check_settings(self) -> None:
+        """Refuse a kernel in XGR_KERNEL that this backend, by its name, should have and lacks.
+
+        Names of others are left to them: of other devices, and of packages that register later.
+
+        Raises:
+            InputError: with the known kernels of the op.
+        """
+        for op, name in self._settings.kernels.items():
+            known = [k.name for k in self._kernels[op]]
+            known += [COMPOSED] if spec(op).composed_of else []
+            owner, dot, _ = name.partition(".")
+            if name not in known and (not dot or owner == self.backend.name):
+                listed = ", ".join(known) or "none"
+                raise InputError(f"XGR_KERNEL: {name!r} is no kernel of {op}; known: {listed}")
 
     # -- choice -------------------------------------------------------------------------------
 

@@ -112,7 +112,7 @@ def test_errors_are_one_line_and_exit_code_2(world: World, tmp_path: Path) -> No
         (["recommend", *options(world), *history, "--beam-width", "x"], ["'x'"]),
         (["recommend", *options(world), *history, "--beam-width", "4,4"], ["3 levels"]),
         (["recommend", *options(world), *history, "--device", "tpu"], ["tpu", "cpu"]),
-        (["recommend", "--model", missing, *options(world)[2:], *history], ["missing"]),
+        (["recommend", "--model", missing, *options(world)[2:], *history], ["does not exist"]),
         (["recommend", *options(world)[:2], "--catalog", missing, *history], ["missing"]),
         (["evaluate", *options(world), "--histories", missing], ["missing"]),
         (["evaluate", *options(world), "--histories", world.index, "--users", "3"], ["A:B"]),
@@ -126,6 +126,64 @@ def test_errors_are_one_line_and_exit_code_2(world: World, tmp_path: Path) -> No
         assert lines[0].startswith("xgr: ")
         assert all(word in lines[0] for word in words), lines[0]
         assert done.stdout == ""
+
+
+def evaluating(world: World, folder: Path, users: dict[str, list[int]]) -> list[object]:
+    histories = folder / "histories.json"
+    histories.write_text(json.dumps(users))
+    asked = ["evaluate", *options(world), "--histories", histories, "--lanes", 1]
+    return [*asked, "--beam-width", 9, "-k", 5]
+
+
+def test_evaluate_goes_on_when_users_fail(world: World, tmp_path: Path) -> None:
+    users = {"one": [1, 2, 3], "two": [4711, 2, 3], "three": [4, 5]}
+    asked = evaluating(world, tmp_path, users)
+    out, dump = tmp_path / "new" / "out.json", tmp_path / "newer" / "dump.json"
+    done = xgr(*asked, "--json", out, "--dump", dump)
+    assert "user 'two' failed: history item 4711" in done.stderr
+    results = json.loads(out.read_text())["results"]
+    assert (results["users"], results["failed"]) == (2, 1)
+    assert list(results["failures"]) == ["two"]
+    assert [row["user"] for row in json.loads(dump.read_text())["rows"]] == ["one", "three"]
+    assert "failed" not in xgr(*asked, "--unknown", "skip").stderr
+    all_failed = xgr(*asked, "--users", "1:2", code=1)
+    assert "user 'two' failed" in all_failed.stderr
+
+
+def test_outputs_that_cannot_be_written_are_refused_first(world: World, tmp_path: Path) -> None:
+    asked = evaluating(world, tmp_path, {"one": [1, 2, 3]})
+    (tmp_path / "file").write_text("")
+    for option in ("--json", "--dump"):
+        for target in (tmp_path, tmp_path / "file" / "out.json"):
+            done = xgr(*asked, option, target, code=2)
+            assert done.stderr.startswith(f"xgr: {target} cannot be written: ")
+            assert done.stdout == ""
+
+
+def test_recommend_takes_every_filter(world: World) -> None:
+    asked = ["recommend", *options(world), "--history", "3,4711", "--json"]
+    assert "--unknown skip" in xgr(*asked, code=2).stderr
+    skipping = [*asked, "--unknown", "skip", "--kv-mode", "reorder"]
+    found = json.loads(xgr(*skipping, "--allow", "0,39,5", "--per-sid", 1).stdout)["items"]
+    assert sorted(item["item_id"] for item in found) == [0, 5]  # 39 has the SID of 0
+
+
+def test_wrong_variables_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XGR_KERNEL", "beam_sort=cpu_ref.fst")
+    assert "XGR_KERNEL: 'cpu_ref.fst' is no kernel of beam_sort" in xgr("doctor", code=1).stdout
+    report = json.loads(xgr("doctor", "--json", code=1).stdout)
+    assert len(report["env_errors"]) == 1
+    assert "known: cpu_ref.fast" in xgr("explain", "embed", "N=1", code=2).stderr
+    monkeypatch.setenv("XGR_KERNEL", "beam_sort=other.fast,embed=cpu_ref.fast")
+    assert json.loads(xgr("doctor", "--json").stdout)["env_errors"] == []
+    monkeypatch.setenv("XGR_DETERMINISTIC", "yes")
+    assert "XGR_DETERMINISTIC is 'yes'" in xgr("doctor", code=1).stdout
+
+
+def test_the_example_of_explain_works() -> None:
+    shown = " ".join(xgr("explain", "--help").stdout.split())
+    example = shown.partition("Example: xgr ")[2].partition("order=rank")[0].split()
+    assert "chosen" in xgr(*example, "order=rank").stdout
 
 
 def test_explain_says_what_was_chosen_and_why() -> None:

@@ -6,6 +6,7 @@ repository, paths outside it by their last part.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import platform
@@ -45,7 +46,7 @@ def write(
         The path.
 
     Raises:
-        InputError: a result is not finite, or is of another type.
+        InputError: a result is not finite or is of another type, or the file cannot be written.
     """
     record = {
         "name": name,
@@ -62,15 +63,50 @@ def write(
             f"the record of {name!r} cannot be JSON: {error}; "
             "give finite numbers, strings, lists and dicts"
         ) from error
+    return write_text(path, text + "\n")
+
+
+def write_text(path: Path | str, text: str) -> Path:
+    """Writes a file whole or not at all; its folders are made when absent.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        "w", dir=target.parent, prefix=target.name, encoding="utf-8", delete=False
-    ) as file:
-        file.write(text + "\n")
-    Path(file.name).chmod(0o644)
-    Path(file.name).replace(target)
+    try:
+        temporary = _beside(target)
+        try:
+            temporary.write_text(text, encoding="utf-8")
+            temporary.chmod(0o644)
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except (OSError, UnicodeEncodeError) as error:
+        raise InputError(f"{target} cannot be written: {error}") from error
     return target
+
+
+def check_writable(path: Path | str) -> None:
+    """Find out before the work whether `write_text` will be able to write; makes the folders.
+
+    Raises:
+        InputError: the file cannot be written, with the reason.
+    """
+    target = Path(path)
+    try:
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        _beside(target).unlink()
+    except OSError as error:
+        raise InputError(f"{target} cannot be written: {error.strerror or error}") from error
+
+
+def _beside(target: Path) -> Path:
+    """An empty file in the target's folder."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
+    os.close(handle)
+    return Path(name)
 
 
 def environment() -> dict[str, Any]:

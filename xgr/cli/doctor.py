@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 from typing import Any
 
@@ -11,12 +12,16 @@ import typer
 import xgr
 from xgr import env
 from xgr.cli.options import JsonFlag
-from xgr.errors import BackendMissing
+from xgr.errors import BackendMissing, XgrError
 from xgr.registry import discover
+from xgr.runtime import runtime
 
 
 def doctor(as_json: JsonFlag = False) -> None:
-    """Report every backend; exit code 1 when none that computes is usable."""
+    """Report every backend, and variables with wrong values.
+
+    Exit code 1 when no backend that computes is usable, or a variable is wrong.
+    """
     reports = [_report(device) for device in discover.found()]
     reports += [
         {"device": device, "usable": False, "summary": f"{what}: not part of this release"}
@@ -32,9 +37,11 @@ def doctor(as_json: JsonFlag = False) -> None:
         for b in discover.ignored()
     ]
     settings = {v.name: v.meaning for v in env.VARIABLES}
+    wrong = _wrong_settings([r["device"] for r in reports if r["usable"]])
     if as_json:
         found = {"xgr": xgr.__version__, "python": platform.python_version()}
-        typer.echo(json.dumps({**found, "backends": reports, "env": settings}, indent=1))
+        report = {**found, "backends": reports, "env": settings}
+        typer.echo(json.dumps(report | {"env_errors": wrong}, indent=1))
     else:
         typer.echo(f"xgr {xgr.__version__}, Python {platform.python_version()}")
         for report in reports:
@@ -44,9 +51,25 @@ def doctor(as_json: JsonFlag = False) -> None:
                 typer.echo(f"          {reason}")
         typer.echo("environment variables:")
         for name, meaning in settings.items():
-            typer.echo(f"   {name:18} {meaning}")
-    if not any(r["usable"] for r in reports if r["device"] != "null"):
+            given = f" = {os.environ[name]}" if name in os.environ else ""
+            typer.echo(f"   {name:18} {meaning}{given}")
+        for error in wrong:
+            typer.echo(f"-- {error}")
+    if wrong or not any(r["usable"] for r in reports if r["device"] != "null"):
         raise typer.Exit(1)
+
+
+def _wrong_settings(devices: list[str]) -> list[str]:
+    """What runtimes of these devices refuse about the environment variables."""
+    found: dict[str, None] = {}
+    for device in devices:
+        try:
+            runtime(device)
+        except BackendMissing:
+            continue  # in the device's own line
+        except XgrError as error:
+            found[str(error)] = None
+    return list(found)
 
 
 def _report(device: str) -> dict[str, Any]:

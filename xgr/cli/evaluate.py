@@ -34,6 +34,7 @@ def evaluate(
     kv_mode: options.KvMode = None,
     unconstrained: options.Unconstrained = False,
     exclude_history: options.ExcludeHistory = False,
+    unknown: options.Unknown = "error",
     lanes: options.Lanes = None,
     json_path: Annotated[
         Path | None, typer.Option("--json", help="Write metrics and environment here.")
@@ -44,14 +45,25 @@ def evaluate(
 ) -> None:
     """Measure leave-one-out recall, NDCG, invalid rate and users/s.
 
-    The last item of each history is the target, the items before it make the prompt.
+    The last item of each history is the target, the items before it make the prompt. Users that
+    cannot be served are counted and named; exit code 1 when none could be.
     """
     width = options.width(beam_width)
+    for path in filter(None, (json_path, dump)):
+        record.check_writable(path)
     everyone = read_histories(histories)
     begin, end = _slice(users, len(everyone))
     chosen = dict(islice(everyone.items(), begin, end))
     recommender = options.load(
-        model, catalog, device, template, max_items, normalize, kv_mode, unconstrained, lanes
+        model,
+        catalog,
+        device,
+        template=template,
+        max_items=max_items,
+        normalize=normalize,
+        kv_mode=kv_mode,
+        unconstrained=unconstrained,
+        lanes=lanes,
     )
     console = Console(stderr=True)
     with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
@@ -62,24 +74,33 @@ def evaluate(
             k=k,
             beam_width=width,
             exclude_history=exclude_history,
+            unknown=unknown,
             keep_rows=dump is not None,
             progress=lambda done: bar.advance(task, done),
         )
     metrics = result.metrics()
     for name, value in metrics.items():
         typer.echo(f"{name:>14}  {value if isinstance(value, int) else f'{value:.6g}'}")
-    if dump is not None:
-        dump.write_text(json.dumps({"rows": result.rows}))
+    for user, error in result.failures.items():
+        typer.echo(f"user {user!r} failed: {error}", err=True)
+    if result.failed > len(result.failures):
+        typer.echo(f"and {result.failed - len(result.failures)} more users", err=True)
     if json_path is not None:
         settings = {
             "beam_width": width,
             "normalize": normalize,
             "constrained": not unconstrained,
             "max_items": max_items,
+            "unknown": unknown,
             "users": f"{begin}:{end}",
             "catalogue_version": recommender.store.current.version,
         }
-        record.write(json_path, "evaluate", metrics, settings=settings)
+        results = metrics | ({"failures": result.failures} if result.failures else {})
+        record.write(json_path, "evaluate", results, settings=settings)
+    if dump is not None:
+        record.write_text(dump, json.dumps({"rows": result.rows}))
+    if not result.users:
+        raise typer.Exit(1)
 
 
 def _slice(text: str | None, count: int) -> tuple[int, int]:

@@ -16,15 +16,16 @@ from xgr.runtime import runtime
 
 def explain(
     op: Annotated[str, typer.Argument(help="Op, as `xgr ops list` names it.")],
-    sizes: Annotated[
-        list[str], typer.Argument(help="Axis sizes and flags: R=512 C=256 order=rank.")
-    ],
+    sizes: Annotated[list[str], typer.Argument(help="Axis sizes and flags: R=512 order=rank.")],
     device: options.Device = "cpu",
     dtype: Annotated[str, typer.Option(help="Model dtype.")] = "float32",
     kernel: Annotated[str | None, typer.Option(help="Force this kernel.")] = None,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Print every candidate kernel with chosen, beaten or unsupported, and why."""
+    """Print every candidate kernel with chosen, beaten or unsupported, and why.
+
+    Example: xgr explain beam_sort B=1 R=512 C=256 RO=128 order=rank
+    """
     rt = runtime(device)
     rt.kernels(op)  # an unknown op lists the known ones
     found = rt.explain(op, _problem(spec(op), sizes, dtype), kernel)

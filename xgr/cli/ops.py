@@ -139,7 +139,11 @@ def support(
     if write_files:
         if backend:
             raise InputError("--write writes all backends: leave -b away")
-        for path in write(list(discover.BUILT_IN), docs, readme):
+        try:
+            written = write(list(discover.BUILT_IN), docs, readme)
+        except OSError as error:
+            raise InputError(f"the support matrix cannot be written: {error}") from error
+        for path in written:
             typer.echo(f"wrote {path}", err=True)
     if format == "table":
         typer.echo(markdown(devices))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -32,6 +32,10 @@ Unconstrained = Annotated[
 ExcludeHistory = Annotated[
     bool, typer.Option("--exclude-history", help="Items of the history do not come out.")
 ]
+Unknown = Annotated[
+    Literal["error", "skip"],
+    typer.Option(help="Items that the catalogue lacks: error, or skip to leave them out."),
+]
 Lanes = Annotated[int | None, typer.Option(help="Batches served side by side.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -51,11 +55,12 @@ def load(
     model: Path,
     catalog: Path,
     device: str,
+    *,
     template: str | None,
     max_items: int | None,
     normalize: str,
     kv_mode: str | None,
-    unconstrained: bool,
+    unconstrained: bool = False,
     lanes: int | None,
 ) -> Recommender:
     """The recommender that the shared options describe."""

@@ -21,25 +21,40 @@ def recommend(
     beam_width: options.BeamWidth = "128",
     k: options.Items = 10,
     exclude: Annotated[str, typer.Option(help="Item ids that may not come out.")] = "",
+    allow: Annotated[str | None, typer.Option(help="The only item ids that may come out.")] = None,
+    per_sid: Annotated[int | None, typer.Option(help="Most items of one SID.")] = None,
+    unknown: options.Unknown = "error",
     device: options.Device = "cpu",
     template: options.Template = None,
     max_items: options.MaxItems = None,
     normalize: options.Normalize = "vocab",
+    kv_mode: options.KvMode = None,
     exclude_history: options.ExcludeHistory = False,
     as_json: options.JsonFlag = False,
 ) -> None:
     """Recommend the next items of one history."""
     if (history is None) == (prompt is None):
         raise InputError("give --history or --prompt, not both and not none")
+    width = options.width(beam_width)
     recommender = options.load(
-        model, catalog, device, template, max_items, normalize, None, False, 1
+        model,
+        catalog,
+        device,
+        template=template,
+        max_items=max_items,
+        normalize=normalize,
+        kv_mode=kv_mode,
+        lanes=1,
     )
     found = recommender.recommend(
         [_split(history)] if history is not None else None,
         k,
-        options.width(beam_width),
+        width,
         prompts=[prompt] if prompt is not None else None,
         exclude=_split(exclude),
+        allow=_split(allow) if allow is not None else None,
+        per_sid=per_sid,
+        unknown=unknown,
         exclude_history=exclude_history,
     )[0]
     if as_json:
