@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xgr.catalog.catalogue import Catalogue
 from xgr.catalog.filters import NamedMask, RequestFilter
+from xgr.catalog.items import ItemId
 from xgr.catalog.readers import FORMATS, read_catalogue
 from xgr.catalog.trie import Level
 from xgr.catalog.versions import CatalogueStore, Pin
@@ -12,6 +13,7 @@ __all__ = [
     "FORMATS",
     "Catalogue",
     "CatalogueStore",
+    "ItemId",
     "Level",
     "NamedMask",
     "Pin",

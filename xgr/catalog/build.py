@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -149,7 +150,7 @@ def _first_difference(part: SIDs, last: npt.NDArray[np.int64]) -> list[Bools]:
 def _as_integers(sids: Any, where: str) -> SIDs:
     try:
         array = np.asarray(sids)
-    except ValueError:
+    except (ValueError, OverflowError, TypeError):
         raise CatalogueError(f"{where}{_ragged(sids)}") from None
     if array.dtype == np.object_:
         raise CatalogueError(
@@ -157,7 +158,7 @@ def _as_integers(sids: Any, where: str) -> SIDs:
         )
     if array.size == 0 and array.ndim <= 2:
         raise CatalogueError(f"{where}the catalogue is empty (shape {array.shape})")
-    if not np.issubdtype(array.dtype, np.integer):
+    if array.dtype.kind not in "iu":  # NumPy counts durations as integers
         raise CatalogueError(
             f"{where}SIDs are {array.dtype}, not integers; convert them with .astype('int32')"
         )
@@ -171,7 +172,7 @@ def _as_integers(sids: Any, where: str) -> SIDs:
 
 def _ragged(sids: Any) -> str:
     depth = None
-    for row, codes in enumerate(sids):
+    for row, codes in enumerate(sids if isinstance(sids, (Sequence, np.ndarray)) else ()):
         length = len(codes) if hasattr(codes, "__len__") else 0
         depth = length if depth is None else depth
         if length != depth:

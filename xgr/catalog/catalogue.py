@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from xgr.catalog import expand, filters, rebase, storage
+from xgr.catalog import expand, filters, rebase, soundness, storage
 from xgr.catalog.arrays import Sinks
-from xgr.catalog.build import build_trie, check_codes
+from xgr.catalog.build import INT32_MAX, build_trie, check_codes
 from xgr.catalog.filters import NamedMask, RequestFilter
+from xgr.catalog.given import is_unicode, shown
 from xgr.catalog.items import IntegerIds, ItemId, TextIds, Texts, store_ids, store_texts
 from xgr.catalog.labels import Label, LabelKind, Labels, checked_labels, code_labels
 from xgr.catalog.search import Bools, Int32s, Int64s
@@ -44,13 +43,17 @@ class Catalogue:
         ids: IntegerIds | TextIds,
         titles: Texts | None,
         digests: Mapping[str, str],
+        *,
+        named: filters.NamedFilters | None = None,
+        sound: bool = True,
     ) -> None:
         self.trie = trie
         self.ids = ids
         self.digests = dict(digests)
         self._labels = labels
         self._titles = titles
-        self._named = filters.NamedFilters(trie)
+        self._named = filters.NamedFilters(trie) if named is None else named
+        self._sound = sound
 
     @classmethod
     def from_sids(
@@ -83,10 +86,11 @@ class Catalogue:
         names = _labels_of(codes, labels, level_sizes, where)
         if titles is not None and len(titles) != len(codes):
             raise CatalogueError(f"{where}{len(titles)} titles for {len(codes)} SIDs")
+        _check_titles(titles or (), where)
         if out is None:
-            return cls._build(codes, names, item_ids, titles, Sinks(), where)
+            return cls._build(codes, names, item_ids, titles, Sinks(), where)[0]
         with storage.new_folder(Path(out)) as folder:
-            built = cls._build(codes, names, item_ids, titles, Sinks(folder), where)
+            built, _ = cls._build(codes, names, item_ids, titles, Sinks(folder), where)
             storage.write_manifest(folder, built)
         return cls.load(out)
 
@@ -96,12 +100,28 @@ class Catalogue:
 
         Args:
             folder: what `save` or `from_sids(out=)` wrote.
-            verify: also read every array and compare it with its digest.
+            verify: also read every array, compare it with its digest and check its values.
 
         Raises:
             CatalogueError: not a catalogue, of another schema, truncated or (verify) changed.
         """
-        return cls(*storage.load(Path(folder), verify))
+        loaded = cls(*storage.load(Path(folder), verify), sound=False)
+        if verify:
+            loaded.check()
+        return loaded
+
+    def check(self) -> None:
+        """Read the arrays of the trie and the order of the item ids, and check their values.
+
+        Once a catalogue; what was built here needs none. `rebase` and an upload to a device, which
+        read the arrays anyway, do it for saved catalogues, whose files may have changed.
+
+        Raises:
+            CatalogueError: codes out of range or order, children or items that do not follow on.
+        """
+        if not self._sound:
+            soundness.check(self.trie, self.level_sizes, self.ids.rank)
+            self._sound = True
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write to a folder that is renamed into place when it is whole."""
@@ -159,11 +179,7 @@ class Catalogue:
     @cached_property
     def version(self) -> str:
         """Hexadecimal hash of the content: equal for equal items, SIDs, order and labels."""
-        names: list[Any] = (
-            list(self.level_sizes) if self.label_kind == "code" else list(self.labels)
-        )
-        content = msgspec.json.encode([self.label_kind, names, sorted(self.digests.items())])
-        return hashlib.blake2b(content, digest_size=16).hexdigest()
+        return storage.content_version(self._labels, self.digests)
 
     @property
     def nbytes(self) -> int:
@@ -205,13 +221,11 @@ class Catalogue:
         """int64 positions of items, in the order given; unknown ids are an error or left out."""
         if unknown not in ("error", "skip"):
             raise InputError(f'unknown={unknown!r}; "error" or "skip" is expected')
-        if isinstance(item_ids, (str, bytes)):
-            raise InputError(f"{item_ids!r} is one text; give a list of item ids")
-        wanted = item_ids if isinstance(item_ids, np.ndarray) else list(item_ids)
+        wanted = _id_list(item_ids)
         found = self.ids.find(wanted)
         missing = np.flatnonzero(found < 0)
         if len(missing) and unknown == "error":
-            some = ", ".join(repr(wanted[i]) for i in missing[:5])
+            some = ", ".join(shown(wanted[i]) for i in missing[:5])
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
             raise InputError(
                 f'not in the catalogue: item {some}{more}; unknown="skip" leaves such items out'
@@ -220,7 +234,7 @@ class Catalogue:
 
     def leaves(self, item_ids: Iterable[ItemId]) -> list[int]:
         """Leaf of each item, in the order given; -1 for ids that no item has."""
-        found = self.ids.find(list(item_ids))
+        found = self.ids.find(_id_list(item_ids))
         known = self.trie.leaves_of(np.maximum(found, 0)) if len(found) else found
         leaves: list[int] = np.where(found >= 0, known, -1).tolist()
         return leaves
@@ -269,23 +283,34 @@ class Catalogue:
 
         A model's tokenizer may have more code tokens than the catalogue uses; the columns of its
         logits then follow the tokenizer's. Plain codes are matched with tokens by the tokens'
-        trailing integers. Registered filters stay with the old catalogue.
+        trailing integers. Filters registered so far come along; later ones belong to the catalogue
+        that they are registered with.
+
+        Returns:
+            This catalogue itself where the labels are its own already.
 
         Raises:
             CatalogueError: naming the first label that is missing, and an item that needs it.
         """
         wanted = checked_labels(labels_per_level)
+        self.check()
+        if wanted == self._labels:
+            return self
         maps = rebase.code_maps(self, wanted)
         if rebase.keeps_order(maps):
             trie, digests = rebase.renumber(self.trie, maps)
-            return Catalogue(trie, wanted, self.ids, self._titles, self.digests | digests)
+            named = self._named.renumbered(trie)
+            digests = self.digests | digests
+            return Catalogue(trie, wanted, self.ids, self._titles, digests, named=named)
         leaves = np.repeat(np.arange(self.num_sids), np.diff(self.item_start))
         codes = rebase.renumber_rows(self.trie.codes(leaves), maps)
         every = range(self.num_items)
         titles = [self._titles[i] for i in every] if self._titles is not None else None
         item_ids = [self.ids[i] for i in every] if isinstance(self.ids, TextIds) else None
         values = self.ids.values if isinstance(self.ids, IntegerIds) else item_ids
-        return Catalogue.from_sids(codes, values, wanted, titles=titles)
+        moved, rows = self._build(codes, wanted, values, titles, Sinks(), "")
+        moved._named = self._named.moved(moved.trie, rows)
+        return moved
 
     def filter(
         self,
@@ -329,6 +354,8 @@ class Catalogue:
         A name that is registered again gets the new filter; requests that were made with the old
         one keep it.
         """
+        if not isinstance(name, str):
+            raise InputError(f"filter name {shown(name)} is a {type(name).__name__}, not a text")
         if allow is None and exclude is None:
             raise InputError(f"filter {name!r} needs allow= or exclude=")
         alive: Bools = np.full(self.num_items, allow is None, dtype=np.bool_)
@@ -376,13 +403,14 @@ class Catalogue:
         titles: Sequence[str | None] | None,
         sinks: Sinks,
         where: str,
-    ) -> Catalogue:
+    ) -> tuple[Catalogue, Int32s]:
+        # Also the row that each position came from.
         built = build_trie(codes, labels.sizes, sinks)
         ids = store_ids(item_ids, built.rows, sinks, where)
         texts = None
         if titles is not None and any(titles):
             texts = store_texts((titles[row] or "" for row in built.rows), sinks, "titles")
-        return cls(built.trie, labels, ids, texts, sinks.digests)
+        return cls(built.trie, labels, ids, texts, sinks.digests), built.rows
 
     def _checked_position(self, position: int) -> int:
         if not 0 <= position < self.num_items:
@@ -390,7 +418,10 @@ class Catalogue:
         return int(position)
 
     def _checked_leaves(self, leaves: npt.ArrayLike) -> Int64s:
-        where = np.asarray(leaves, dtype=np.int64).reshape(-1)
+        given = np.asarray(leaves)
+        if given.size and given.dtype.kind not in "iu":
+            raise InputError(f"leaves are {given.dtype}; integers are expected")
+        where = given.astype(np.int64).reshape(-1)
         if len(where) and not (where.min() >= 0 and where.max() < self.num_sids):
             wrong = where[(where < 0) | (where >= self.num_sids)][0]
             raise InputError(f"leaf {wrong} is not one of the {self.num_sids} SIDs")
@@ -404,6 +435,9 @@ def _labels_of(
     where: str,
 ) -> Labels:
     highest = [int(column.max()) for column in codes.T]
+    for level, size in enumerate(level_sizes or ()):
+        if not 1 <= size <= INT32_MAX:
+            raise CatalogueError(f"{where}level {level} has {size} codes; 1 to {INT32_MAX} may be")
     if labels is None:
         named = code_labels(level_sizes or [code + 1 for code in highest])
     else:
@@ -420,3 +454,27 @@ def _labels_of(
                 f"the level has {size} codes"
             )
     return named
+
+
+def _check_titles(titles: Sequence[str | None], where: str) -> None:
+    for row, title in enumerate(titles):
+        if title is not None and not isinstance(title, str):
+            raise CatalogueError(
+                f"{where}row {row}: title {shown(title)} is a {type(title).__name__}; a text or "
+                "nothing is expected"
+            )
+        if title and not is_unicode(title):
+            raise CatalogueError(f"{where}row {row}: title {shown(title)} is not Unicode text")
+
+
+def _id_list(item_ids: Iterable[ItemId]) -> Sequence[ItemId] | npt.NDArray[Any]:
+    if isinstance(item_ids, (str, bytes)):
+        raise InputError(f"{shown(item_ids)} is one text; give a list of item ids")
+    if isinstance(item_ids, np.ndarray):
+        if item_ids.ndim != 1:
+            raise InputError(f"item ids have shape {item_ids.shape}; [N] is expected")
+        return item_ids
+    try:
+        return list(item_ids)
+    except TypeError:
+        raise InputError(f"{shown(item_ids)} is not a list of item ids") from None

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from xgr.catalog.catalogue import Catalogue
+from xgr.catalog.order import BLOCK
+from xgr.catalog.search import Int32s
 
 
 def describe(catalogue: Catalogue) -> dict[str, Any]:
@@ -22,7 +24,7 @@ def describe(catalogue: Catalogue) -> dict[str, Any]:
         levels.append(
             {
                 "codes": size,
-                "codes_used": int(np.count_nonzero(np.bincount(level.code))),
+                "codes_used": _distinct(level.code),
                 "nodes": len(level),
                 "children": {
                     "min": int(children.min()),
@@ -46,3 +48,11 @@ def describe(catalogue: Catalogue) -> dict[str, Any]:
         "bytes": catalogue.nbytes,
         "bytes_per_item": round(catalogue.nbytes / catalogue.num_items, 2),
     }
+
+
+def _distinct(codes: Int32s) -> int:
+    # Not np.bincount: it takes memory by the largest code, which may be a single one.
+    found: Int32s = np.empty(0, dtype=np.int32)
+    for base in range(0, len(codes), BLOCK):
+        found = np.union1d(found, np.unique(codes[base : base + BLOCK]))
+    return len(found)

@@ -18,7 +18,12 @@ _KIND = {"none": KEEP_ALL, "exclude": EXCLUDE, "allow": ALLOW}
 
 
 def upload_trie(rt: Runtime, catalogue: Catalogue) -> Trie:
-    """The catalogue's levels as arrays of a runtime."""
+    """The catalogue's levels as arrays of a runtime.
+
+    Raises:
+        CatalogueError: a saved catalogue whose files have changed (`Catalogue.check`).
+    """
+    catalogue.check()
     levels = tuple(
         TrieLevel(
             code=rt.upload(level.code, int32),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from xgr.catalog.given import shown
 from xgr.catalog.order import BLOCK
 from xgr.catalog.search import Bools, Int32s, Int64s, contains
 from xgr.catalog.trie import Trie
@@ -81,11 +82,25 @@ class RequestFilter:
 class NamedFilters:
     """Filters registered with one catalogue, and their conjunctions as they are asked for."""
 
-    def __init__(self, trie: Trie) -> None:
+    def __init__(self, trie: Trie, masks: Mapping[str, NamedMask] | None = None) -> None:
         self._trie = trie
         self._lock = threading.Lock()
-        self._masks: dict[str, NamedMask] = {}
+        self._masks = dict(masks or {})
         self._joined: dict[tuple[str, ...], NamedMask] = {}
+
+    def renumbered(self, trie: Trie) -> NamedFilters:
+        """The same filters for a trie with the same nodes and positions."""
+        with self._lock:
+            return NamedFilters(trie, self._masks)
+
+    def moved(self, trie: Trie, rows: Int32s) -> NamedFilters:
+        """The same filters for a trie whose position i was position rows[i]."""
+        with self._lock:
+            masks = dict(self._masks)
+        items = {name: pack_bits(bits_at(mask.items, rows)) for name, mask in masks.items()}
+        return NamedFilters(
+            trie, {name: build_mask(trie, name, bits) for name, bits in items.items()}
+        )
 
     def register(self, name: str, alive: Bools) -> NamedMask:
         """Keep a filter; one of the same name is replaced for later requests."""
@@ -101,6 +116,13 @@ class NamedFilters:
         Raises:
             InputError: an unknown name; the message lists the known ones.
         """
+        if not isinstance(names, Collection):
+            raise InputError(f"named={shown(names)}: a list of registered filters is expected")
+        for name in names:
+            if not isinstance(name, str):
+                raise InputError(
+                    f"filter name {shown(name)} is a {type(name).__name__}, not a text"
+                )
         key = tuple(sorted(set(names)))
         with self._lock:
             for name in key:
@@ -172,7 +194,7 @@ def pack_bits(alive: Bools) -> Words:
     return packed.view("<u4").astype(np.uint32, copy=False)
 
 
-def bits_at(words: Words, index: Int64s) -> Bools:
+def bits_at(words: Words, index: npt.NDArray[np.integer]) -> Bools:
     """The bits at some indices."""
     bit = (index & 31).astype(np.uint32)
     return np.asarray((words[index >> 5] >> bit) & np.uint32(1), dtype=np.bool_)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from xgr.catalog.arrays import Sinks
+from xgr.catalog.given import is_unicode, shown
 from xgr.catalog.order import BLOCK
 from xgr.catalog.search import Bools, Int32s, Int64s, lower_bound
 from xgr.errors import CatalogueError, InputError
@@ -28,24 +30,6 @@ _CANONICAL = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _INT64 = np.iinfo(np.int64)
 
 
-class ItemIds(Protocol):
-    """Both directions between item ids and positions."""
-
-    kind: str
-
-    def __getitem__(self, position: int) -> ItemId:
-        """Id of the item at a position."""
-        ...
-
-    def find(self, ids: Ids) -> Int64s:
-        """Position of each id, or -1."""
-        ...
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """What is saved, by name."""
-        ...
-
-
 @dataclass(frozen=True)
 class IntegerIds:
     """Integer ids.
@@ -57,7 +41,7 @@ class IntegerIds:
 
     values: npt.NDArray[Any]
     rank: Int32s
-    kind: str = "integer"
+    kind: Literal["integer"] = "integer"
 
     def __getitem__(self, position: int) -> int:
         """Id of the item at a position."""
@@ -66,18 +50,18 @@ class IntegerIds:
     def find(self, ids: Ids) -> Int64s:
         """Position of each id, or -1; "7" finds the item 7."""
         wanted, known = _as_int64(ids)
-        if self._dense:
-            known = known & (wanted >= 0) & (wanted < len(self.rank))
-            return np.where(known, self.rank[np.where(known, wanted, 0)], np.int64(-1))
+        with _whole():
+            at = np.clip(wanted, 0, len(self.rank) - 1) if self._dense else self._rank_of(wanted)
+            positions = self.rank[np.minimum(at, len(self.rank) - 1)].astype(np.int64)
+            return np.where(known & (self.values[positions] == wanted), positions, -1)
+
+    def _rank_of(self, wanted: Int64s) -> Int64s:
         if len(wanted) <= FEW:
             value_at = _Ordered(self.values, self.rank)
-            at = np.asarray([bisect_left(value_at, item) for item in wanted], dtype=np.int64)
-        else:
-            low = np.zeros(len(wanted), dtype=np.int64)
-            high = np.full(len(wanted), len(self.rank), dtype=np.int64)
-            at = lower_bound(lambda index: self.values[self.rank[index]], low, high, wanted)
-        positions = self.rank[np.minimum(at, len(self.rank) - 1)].astype(np.int64)
-        return np.where(known & (self.values[positions] == wanted), positions, -1)
+            return np.asarray([bisect_left(value_at, item) for item in wanted], dtype=np.int64)
+        low = np.zeros(len(wanted), dtype=np.int64)
+        high = np.full(len(wanted), len(self.rank), dtype=np.int64)
+        return lower_bound(lambda index: self.values[self.rank[index]], low, high, wanted)
 
     @cached_property
     def _dense(self) -> bool:
@@ -99,7 +83,11 @@ class Texts:
 
     def __getitem__(self, index: int) -> str:
         """One text."""
-        return bytes(self.data[self.offsets[index] : self.offsets[index + 1]]).decode()
+        raw = bytes(self.data[self.offsets[index] : self.offsets[index + 1]])
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            raise _damaged(f"text {index} is not UTF-8") from None
 
 
 @dataclass(frozen=True)
@@ -115,7 +103,7 @@ class TextIds:
     texts: Texts
     hashes: npt.NDArray[np.uint64]
     rank: Int32s
-    kind: str = "text"
+    kind: Literal["text"] = "text"
 
     def __getitem__(self, position: int) -> str:
         """Id of the item at a position."""
@@ -123,7 +111,8 @@ class TextIds:
 
     def find(self, ids: Ids) -> Int64s:
         """Position of each id, or -1; 7 finds the item "7"."""
-        return np.asarray([self._find_one(str(_plain(item))) for item in ids], dtype=np.int64)
+        with _whole():
+            return np.asarray([self._find_one(_text(item)) for item in ids], dtype=np.int64)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What is saved, by name."""
@@ -135,6 +124,8 @@ class TextIds:
         }
 
     def _find_one(self, name: str) -> int:
+        if not is_unicode(name):
+            return -1
         wanted = np.uint64(_hash(name))
         at = bisect_left(self.hashes, wanted)
         # Ids whose hashes collide lie side by side.
@@ -231,19 +222,26 @@ def _store_texts(ids: list[str], rows: Int32s, sinks: Sinks, where: str) -> Text
 
 
 def _normalise(given: Any, where: str) -> npt.NDArray[Any] | list[str]:
-    if isinstance(given, np.ndarray) and np.issubdtype(given.dtype, np.integer):
-        if given.ndim == 1 and int(given.max(initial=0)) <= _INT64.max:
-            return given
-        raise CatalogueError(f"{where}item ids must be [N] within int64, not {given.shape}")
+    if isinstance(given, np.ndarray) and given.dtype.kind in "iu":
+        if given.ndim != 1:
+            raise CatalogueError(f"{where}item ids have shape {given.shape}; [N] is expected")
+        if int(given.max(initial=0)) > _INT64.max:
+            row = int(np.argmax(given > _INT64.max))
+            raise CatalogueError(
+                f"{where}row {row}: item id {given[row]} is out of the int64 range"
+            )
+        return given
     ids: list[str] = []
     for row, item in enumerate(given):
         try:
-            plain = _plain(item)
+            text = _text(item)
         except InputError as error:
             raise CatalogueError(f"{where}row {row}: {error}") from None
-        if plain == "":
+        if not text:
             raise CatalogueError(f"{where}row {row}: the item id is empty")
-        ids.append(str(plain))
+        if not is_unicode(text):
+            raise CatalogueError(f"{where}row {row}: item id {shown(text)} is not Unicode text")
+        ids.append(text)
     if all(_is_integer(name) for name in ids):
         return np.asarray([int(name) for name in ids], dtype=np.int64)
     return ids
@@ -260,18 +258,21 @@ def _as_int64(ids: Ids) -> tuple[Int64s, Bools]:
     wanted = np.zeros(len(ids), dtype=np.int64)
     known = np.zeros(len(ids), dtype=np.bool_)
     for index, item in enumerate(ids):
-        text = str(_plain(item))
+        text = _text(item)
         if _is_integer(text):
             wanted[index], known[index] = int(text), True
     return wanted, known
 
 
-def _plain(item: Any) -> ItemId:
+def _text(item: Any) -> str:
     if isinstance(item, str):
         return str(item)
-    if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
-        return int(item)
-    raise InputError(f"item id {item!r} is a {type(item).__name__}; give an int or a string")
+    if isinstance(item, (int, np.integer)) and not isinstance(item, (bool, np.timedelta64)):
+        try:
+            return str(int(item))
+        except ValueError:  # Python refuses to write out integers of thousands of digits
+            raise InputError(f"item id is {shown(item)}; no item has such an id") from None
+    raise InputError(f"item id {shown(item)} is a {type(item).__name__}; give an int or a string")
 
 
 def _is_integer(text: str) -> bool:
@@ -280,6 +281,22 @@ def _is_integer(text: str) -> bool:
 
 def _hash(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
+
+
+@contextmanager
+def _whole() -> Iterator[None]:
+    # A saved index is mapped, not read: where it points outside is seen when it is followed.
+    try:
+        yield
+    except IndexError:
+        raise _damaged("the index of item ids points outside of the items") from None
+
+
+def _damaged(reason: str) -> CatalogueError:
+    return CatalogueError(
+        f"the saved catalogue is damaged: {reason}; `xgr catalog inspect DIR --verify` names the "
+        "file; copy or build it again"
+    )
 
 
 def _duplicate(item: ItemId, first: int, second: int, where: str) -> CatalogueError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from xgr.catalog.build import MAX_DEPTH
+from xgr.catalog.build import INT32_MAX, MAX_DEPTH
+from xgr.catalog.given import is_unicode, shown
 from xgr.catalog.search import Int32s
 from xgr.errors import CatalogueError, InputError
 
@@ -18,10 +20,13 @@ Label = str | int
 LabelKind = Literal["token", "code", "token_id"]
 KINDS: tuple[str, ...] = get_args(LabelKind)
 
-_TOKEN = re.compile(r"<[^<>\s]*?([0-9]+)>")
-_SPELLED = re.compile(r"(?:<[^<>]*>)+")
-_LEVEL_TOKEN = re.compile(r"<(?:\w+_)?([a-p])_([0-9]+)>")
-_MARKS = ("<|sid_begin|>", "<|sid_end|>")
+# Numbers of more digits name no code, and Python refuses to read thousands of them.
+_TOKEN = re.compile(r"<[^<>\s]*?(?<![0-9])([0-9]{1,18})>")
+_TOKENS = re.compile(r"(?:<[^<>\s]+>)+")
+_LEVEL_TOKEN = re.compile(r"<(?:\w+_)?([a-p])_([0-9]{1,18})>")
+_DIGITS = re.compile(r"[0-9]+")
+_MOST_DIGITS = 18
+_BEGIN, _END = "<|sid_begin|>", "<|sid_end|>"
 
 
 @dataclass(frozen=True)
@@ -50,12 +55,12 @@ class Labels:
         "token" the numbers inside the tokens: "1,2,3" is "<a_1><b_2><c_3>".
 
         Raises:
-            InputError: another number of levels than D, or a text of none of these shapes.
+            InputError: another number of levels than D, or none of these shapes.
         """
-        labels = _split(sid) if isinstance(sid, str) else list(sid)
+        labels = _split(sid) if isinstance(sid, str) else _checked(sid)
         if len(labels) != len(self.levels):
             raise InputError(
-                f"SID {sid!r} has {len(labels)} levels; this catalogue has {len(self.levels)}"
+                f"SID {shown(sid)} has {len(labels)} levels; this catalogue has {len(self.levels)}"
             )
         return [self._code(level, label) for level, label in enumerate(labels)]
 
@@ -87,7 +92,8 @@ def checked_labels(levels: Sequence[Sequence[Label]], where: str = "") -> Labels
     """Labels given by a caller, in code order.
 
     Raises:
-        CatalogueError: an empty level, a label twice in a level, or strings mixed with integers.
+        CatalogueError: an empty level, a label twice in a level, strings mixed with integers, a
+            negative integer, or a string that is not Unicode.
     """
     kinds = {type(label) for level in levels for label in level}
     if kinds == {str}:
@@ -101,8 +107,12 @@ def checked_labels(levels: Sequence[Sequence[Label]], where: str = "") -> Labels
         if not len(names_of_level):
             raise CatalogueError(f"{where}level {level} has no labels")
         if len(set(names_of_level)) != len(names_of_level):
-            twice = next(x for x in names_of_level if list(names_of_level).count(x) > 1)
-            raise CatalogueError(f"{where}level {level} has the label {twice!r} twice")
+            twice = Counter(names_of_level).most_common(1)[0][0]
+            raise CatalogueError(f"{where}level {level} has the label {shown(twice)} twice")
+        for label in names_of_level:
+            reason = _fault_of(label)
+            if reason:
+                raise CatalogueError(f"{where}level {level}: {reason}")
     return Labels(kind, tuple(tuple(level) for level in levels))
 
 
@@ -137,7 +147,7 @@ def encode_rows(
         raise CatalogueError(f"{where}the catalogue is empty; give at least one item")
 
     def name(row: int) -> str:
-        return f"{where}row {row} (item {item_ids[row]!r})"
+        return f"{where}row {row} (item {shown(item_ids[row])})"
 
     kind = _kind_of(rows, int_kind, name)
     depth = _depth_of(rows, pad_code, name)
@@ -151,12 +161,25 @@ def encode_rows(
         used = {row[level] for row in rows if level < len(row)}
         if short & used:
             raise CatalogueError(f"{where}level {level} uses {pad!r} already; choose another name")
+        if kind == "code":
+            levels.append(_plain_codes(used, pad if short else None, where))
+            codes[:, level] = np.asarray(column, dtype=np.int32)
+            continue
         ordered = _ordered(used, kind)
         ordered += [label for label in short if label is not None]
-        levels.append(_level_labels(ordered, kind, bool(short), where))
-        index = {label: code for code, label in enumerate(levels[-1])}
+        levels.append(tuple(ordered))
+        index = {label: code for code, label in enumerate(ordered)}
         codes[:, level] = [index[label] for label in column if label is not None]
     return codes, Labels(kind, tuple(levels))
+
+
+def split_tokens(text: str) -> list[str] | None:
+    """Tokens of "<a_1><b_2>", with or without <|sid_begin|> and <|sid_end|> around them.
+
+    None for a text with anything else in it, between the tokens or around them.
+    """
+    bare = text.strip().removeprefix(_BEGIN).removesuffix(_END)
+    return re.findall(r"<[^<>]+>", bare) if _TOKENS.fullmatch(bare) else None
 
 
 def trailing_number(token: str) -> int | None:
@@ -190,23 +213,26 @@ def _kind_of(
     rows: Sequence[Sequence[Label]], int_kind: LabelKind, name: Callable[[int], str]
 ) -> LabelKind:
     wanted = type(rows[0][0]) if len(rows[0]) else str
+    if wanted not in (str, int):
+        raise CatalogueError(
+            f"{name(0)}: code {shown(rows[0][0])} is a {wanted.__name__}; codes are tokens or "
+            "integers"
+        )
     for row, labels in enumerate(rows):
         for label in labels:
             if type(label) is not wanted:
                 raise CatalogueError(
-                    f"{name(row)}: {label!r} is a {type(label).__name__}, but the first row has "
-                    f"{wanted.__name__}; all codes must be strings or all integers"
+                    f"{name(row)}: code {shown(label)} is a {type(label).__name__}, but the first "
+                    f"row has {wanted.__name__}; all codes must be tokens or all integers"
                 )
-            if isinstance(label, str):
-                if trailing_number(label) is None:
-                    raise CatalogueError(
-                        f"{name(row)}: unknown token shape {label!r}; code tokens look like "
-                        '"<a_12>": angle brackets around a name that ends with a number'
-                    )
-            elif label < 0:
-                raise CatalogueError(f"{name(row)}: code {label} is negative")
-            elif label >= 2**31 - 1:
-                raise CatalogueError(f"{name(row)}: code {label} is out of the int32 range")
+            if isinstance(label, str) and trailing_number(label) is None:
+                raise CatalogueError(
+                    f"{name(row)}: unknown token shape {shown(label)}; code tokens look like "
+                    '"<a_12>": angle brackets around a name that ends with a number'
+                )
+            reason = _fault_of(label)
+            if reason:
+                raise CatalogueError(f"{name(row)}: {reason}")
     return "token" if wanted is str else int_kind
 
 
@@ -231,48 +257,77 @@ def _depth_of(
 
 
 def _pad_label(pad_code: str, kind: LabelKind, where: str) -> Label:
-    if kind == "token":
-        return pad_code
-    if not pad_code.isdecimal():
+    if kind != "token" and not _DIGITS.fullmatch(pad_code):
         raise CatalogueError(
-            f"{where}pad code {pad_code!r} must be an integer, as this catalogue's codes are"
+            f"{where}pad code {shown(pad_code)} must be an integer, as this catalogue's codes are"
         )
-    return int(pad_code)
+    pad: Label = pad_code if kind == "token" else _as_number(pad_code)
+    reason = _fault_of(pad) if pad_code else "is empty"
+    if reason:
+        raise CatalogueError(f"{where}pad code: {reason}")
+    return pad
 
 
 def _ordered(used: set[Any], kind: LabelKind) -> list[Label]:
     return list(natural_order(used)) if kind == "token" else sorted(used)
 
 
-def _level_labels(
-    ordered: list[Label], kind: LabelKind, padded: bool, where: str
-) -> Sequence[Label]:
-    if kind != "code":
-        return tuple(ordered)
-    numbers = [int(label) for label in ordered]
-    if padded and len(numbers) > 1 and numbers[-1] < max(numbers):
+def _plain_codes(used: set[Any], pad: Label | None, where: str) -> Sequence[Label]:
+    # A range, whatever the numbers: a level of few but large codes must not cost their size.
+    highest = max(used, default=-1)
+    if pad is None:
+        return range(highest + 1)
+    if int(pad) < highest:
         raise CatalogueError(
-            f"{where}pad code {numbers[-1]} must be above every code of its level, {max(numbers)}"
+            f"{where}pad code {pad} must be above every code of its level, {highest}"
         )
-    return range(max(numbers) + 1)
+    return range(int(pad) + 1)
+
+
+def _fault_of(label: Label) -> str | None:
+    if isinstance(label, str):
+        return None if is_unicode(label) else f"{shown(label)} is not Unicode text"
+    if label < 0:
+        return f"code {shown(label)} is negative"
+    return f"code {shown(label)} is out of the int32 range" if label >= INT32_MAX else None
 
 
 def _split(sid: str) -> list[Any]:
-    text = sid.strip()
-    for mark in _MARKS:
-        text = text.replace(mark, "")
-    if _SPELLED.fullmatch(text):
-        return re.findall(r"<[^<>]*>", text)
-    parts = [part.strip() for part in text.split(",")]
-    if all(part.isascii() and part.isdecimal() for part in parts):
-        return [int(part) for part in parts]
-    raise InputError(
-        f"SID {sid!r} has an unknown shape; write <a_1><b_2><c_3>, 1,2,3 or a list of labels"
+    tokens = split_tokens(sid)
+    if tokens is not None:
+        return tokens
+    parts = [part.strip() for part in sid.split(",")]
+    if all(_DIGITS.fullmatch(part) for part in parts):
+        return [_as_number(part) for part in parts]
+    raise _unknown_shape(sid)
+
+
+def _checked(sid: Any) -> list[Any]:
+    if not isinstance(sid, (Sequence, np.ndarray)) or isinstance(sid, (bytes, bytearray)):
+        raise _unknown_shape(sid)
+    if isinstance(sid, np.ndarray) and sid.ndim != 1:
+        raise _unknown_shape(sid)
+    labels = list(sid)
+    for label in labels:
+        if not isinstance(label, (str, int, np.integer)) or isinstance(label, bool):
+            raise _unknown_shape(sid)
+    return labels
+
+
+def _unknown_shape(sid: Any) -> InputError:
+    return InputError(
+        f"SID {shown(sid)} has an unknown shape; write <a_1><b_2><c_3>, 1,2,3 or a list of labels"
     )
 
 
+def _as_number(digits: str) -> int:
+    # No code is as large as what has more digits.
+    bare = digits.lstrip("0") or "0"
+    return int(bare) if len(bare) <= _MOST_DIGITS else 10**_MOST_DIGITS
+
+
 def _number(label: Any) -> int | None:
-    if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
+    if isinstance(label, (int, np.integer)):
         return int(label) if label >= 0 else None
     return None
 

@@ -18,11 +18,16 @@ if TYPE_CHECKING:
     from xgr.catalog.catalogue import Catalogue
 
 
+# A table of a level's codes must not cost more than this, whatever number a file holds.
+MAX_CODES = 1 << 24
+
+
 def code_maps(catalogue: Catalogue, wanted: Labels) -> list[Int32s]:
     """New code of each old code that is in use, -1 for those that no SID has; one map a level.
 
     Raises:
-        CatalogueError: another depth, other kinds of labels, or a used label that is missing.
+        CatalogueError: another depth, other kinds of labels, more than MAX_CODES codes in a level,
+            or a used label that is missing.
     """
     if len(wanted.levels) != catalogue.depth:
         raise CatalogueError(
@@ -42,6 +47,11 @@ def code_maps(catalogue: Catalogue, wanted: Labels) -> list[Int32s]:
             else {label: code for code, label in enumerate(new)}
         )
         old = catalogue.labels[level]
+        if len(old) > MAX_CODES:
+            raise CatalogueError(
+                f"level {level} has {len(old)} codes; at most {MAX_CODES} of a level can be "
+                "renumbered to those of a model"
+            )
         used = _used(catalogue.levels[level].code, len(old))
         codes = np.full(len(old), -1, dtype=np.int32)
         for code in np.flatnonzero(used).tolist():

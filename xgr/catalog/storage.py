@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from xgr.catalog.arrays import array_path, digest_of, map_array
-from xgr.catalog.build import MAX_DEPTH, assemble
+from xgr.catalog.build import INT32_MAX, MAX_DEPTH, assemble
+from xgr.catalog.given import load_json, shown
 from xgr.catalog.items import IntegerIds, TextIds, Texts
-from xgr.catalog.labels import Label, LabelKind, Labels, code_labels
+from xgr.catalog.labels import Label, LabelKind, Labels, checked_labels, code_labels
 from xgr.catalog.trie import Trie
 from xgr.errors import CatalogueError
 
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
 MANIFEST = "catalogue.json"
 FORMAT = "xgr-catalogue"
 SCHEMA = 1
-
-_DTYPES = ("int32", "int64", "uint64", "uint8")
 
 
 class StoredArray(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,7 +49,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     depth: int
     num_items: int
     num_sids: int
-    id_kind: str
+    id_kind: Literal["integer", "text"]
     label_kind: LabelKind
     level_sizes: list[int]
     labels: list[list[Label]] | None
@@ -61,8 +61,19 @@ def new_folder(target: Path) -> Iterator[Path]:
     """A temporary folder beside `target` that takes its place when the block ends well.
 
     Raises:
-        CatalogueError: `target` exists and is not a saved catalogue.
+        CatalogueError: `target` exists and is not a saved catalogue, or cannot be written.
     """
+    try:
+        with _replacing(target) as fresh:
+            yield fresh
+    except OSError as error:
+        raise CatalogueError(
+            f"{target} cannot be written: {error}; choose another folder"
+        ) from None
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[Path]:
     if target.exists() and not (target / MANIFEST).is_file() and not _is_empty_folder(target):
         raise CatalogueError(f"{target} exists and is not a saved catalogue; choose another folder")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -74,13 +85,25 @@ def new_folder(target: Path) -> Iterator[Path]:
             # Readers that have mapped the old files keep them until they let go.
             old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
             os.replace(target, old / "old")
-            os.replace(fresh, target)
-            shutil.rmtree(old)
+            try:
+                os.replace(fresh, target)
+            except BaseException:
+                os.replace(old / "old", target)
+                raise
+            finally:
+                shutil.rmtree(old, ignore_errors=True)
         else:
             os.replace(fresh, target)
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
+
+
+def content_version(labels: Labels, digests: Mapping[str, str]) -> str:
+    """Hexadecimal hash of the labels and of the digests of all arrays."""
+    names: list[Any] = list(labels.sizes) if labels.kind == "code" else list(labels.levels)
+    content = msgspec.json.encode([labels.kind, names, sorted(digests.items())])
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def write_manifest(folder: Path, catalogue: Catalogue) -> None:
@@ -123,15 +146,16 @@ def load(
         files.array("item_start", "int32", manifest.num_sids + 1),
     )
     _check_shape(folder, manifest, trie)
-    if manifest.label_kind == "code":
-        labels = code_labels(manifest.level_sizes)
-    else:
-        labels = Labels(manifest.label_kind, tuple(tuple(x) for x in manifest.labels or ()))
-    if labels.sizes != tuple(manifest.level_sizes):
-        raise CatalogueError(f"{folder / MANIFEST}: labels and level_sizes do not agree")
+    labels = _read_labels(folder / MANIFEST, manifest)
     titles = files.texts("titles", manifest.num_items) if "titles" in manifest.arrays else None
+    ids = files.ids()
     digests = {name: stored.digest for name, stored in manifest.arrays.items()}
-    return trie, labels, files.ids(), titles, digests
+    if content_version(labels, digests) != manifest.version:
+        raise CatalogueError(
+            f"{folder / MANIFEST}: the version is not that of the content: one of them was edited; "
+            "build the catalogue again"
+        )
+    return trie, labels, ids, titles, digests
 
 
 class _Files:
@@ -142,7 +166,7 @@ class _Files:
         count = self.manifest.num_items
         rank = self.array("item_rank", "int32", count)
         if self.manifest.id_kind == "integer":
-            return IntegerIds(self.array("item_ids", None, count), rank)
+            return IntegerIds(self.array("item_ids", ("int32", "int64"), count), rank)
         texts = self.texts("item_texts", count)
         return TextIds(texts, self.array("item_hashes", "uint64", count), rank)
 
@@ -150,13 +174,18 @@ class _Files:
         offsets = self.array(f"{name}.offsets", "int64", count + 1)
         return Texts(offsets, self.array(name, "uint8", int(offsets[-1])))
 
-    def array(self, name: str, dtype: str | None, length: int | None = None) -> npt.NDArray[Any]:
+    def array(
+        self, name: str, dtype: str | tuple[str, ...], length: int | None = None
+    ) -> npt.NDArray[Any]:
+        allowed = (dtype,) if isinstance(dtype, str) else dtype
         stored = self.manifest.arrays.get(name)
         path = array_path(self.folder, name)
         if stored is None:
             raise CatalogueError(f"{self.folder / MANIFEST}: array {name} is missing")
-        if stored.dtype not in _DTYPES or (dtype is not None and stored.dtype != dtype):
-            raise CatalogueError(f"{path}: dtype {stored.dtype} where {dtype} is expected")
+        if stored.dtype not in allowed:
+            raise CatalogueError(
+                f"{path}: dtype {shown(stored.dtype)} where {' or '.join(allowed)} is expected"
+            )
         if length is not None and stored.length != length:
             raise CatalogueError(f"{path}: {stored.length} values where {length} are expected")
         need = stored.length * np.dtype(stored.dtype).itemsize
@@ -164,7 +193,10 @@ class _Files:
         if have != need:
             got = "is missing" if have is None else f"has {have} bytes"
             raise CatalogueError(f"{path} {got}; {need} are expected: copy or build it again")
-        array = map_array(path, np.dtype(stored.dtype), stored.length)
+        try:
+            array = map_array(path, np.dtype(stored.dtype), stored.length)
+        except OSError as error:
+            raise CatalogueError(f"{path} cannot be opened: {error}") from None
         if self.verify and digest_of(array) != stored.digest:
             raise CatalogueError(f"{path}: the content has changed since it was saved")
         return array
@@ -179,22 +211,43 @@ def _read_manifest(folder: Path) -> Manifest:
         )
     if sys.byteorder != "little":
         raise CatalogueError("saved catalogues are little-endian; this machine is not")
+    header = load_json(
+        str(path), lambda: msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    )
+    # Format and schema first: another schema would fail on its unknown fields instead.
+    if header.get("format") != FORMAT:
+        raise CatalogueError(f"{path}: not the manifest of an xgr catalogue")
+    if header.get("schema") != SCHEMA:
+        raise CatalogueError(
+            f"{path}: schema {shown(header.get('schema'))}; this version of xgr reads {SCHEMA}: "
+            "build the catalogue again"
+        )
     try:
-        # Format and schema first: another schema would fail on its unknown fields instead.
-        header = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-        if header.get("format") != FORMAT:
-            raise CatalogueError(f"{path}: not the manifest of an xgr catalogue")
-        if header.get("schema") != SCHEMA:
-            raise CatalogueError(
-                f"{path}: schema {header.get('schema')}; this version of xgr reads {SCHEMA}: "
-                "build the catalogue again"
-            )
         manifest = msgspec.convert(header, Manifest)
     except msgspec.MsgspecError as error:
         raise CatalogueError(f"{path}: {error}") from None
     if not 1 <= manifest.depth <= MAX_DEPTH:
         raise CatalogueError(f"{path}: depth {manifest.depth}; 1 to {MAX_DEPTH} are allowed")
+    for name, count in (("items", manifest.num_items), ("SIDs", manifest.num_sids)):
+        if not 1 <= count <= INT32_MAX:
+            raise CatalogueError(f"{path}: {count} {name}; 1 to {INT32_MAX} are allowed")
     return manifest
+
+
+def _read_labels(path: Path, manifest: Manifest) -> Labels:
+    if not all(1 <= size <= INT32_MAX for size in manifest.level_sizes):
+        raise CatalogueError(f"{path}: level_sizes are not all within 1 to {INT32_MAX}")
+    if manifest.label_kind == "code":
+        labels = code_labels(manifest.level_sizes)
+    else:
+        labels = checked_labels(manifest.labels or (), f"{path}: ")
+    if labels.kind != manifest.label_kind:
+        raise CatalogueError(
+            f"{path}: the labels are of kind {labels.kind}, not {manifest.label_kind}"
+        )
+    if len(labels.levels) != manifest.depth or labels.sizes != tuple(manifest.level_sizes):
+        raise CatalogueError(f"{path}: depth, labels and level_sizes do not agree")
+    return labels
 
 
 def _check_shape(folder: Path, manifest: Manifest, trie: Trie) -> None:

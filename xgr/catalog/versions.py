@@ -66,6 +66,7 @@ class CatalogueStore:
     ) -> None:
         self._lock = threading.Lock()
         self._version = _Version(catalogue)
+        self._in_use = [self._version]
         self._prepare = prepare
         self._on_free = on_free
 
@@ -83,11 +84,13 @@ class CatalogueStore:
     def swap(self, source: Catalogue | str | os.PathLike[str]) -> Catalogue:
         """Make another catalogue current; readers see the old or the new one, never a part.
 
+        Filters that are registered with the source hold from the same moment.
+
         Args:
             source: a catalogue, or a file or folder that `read_catalogue` takes.
 
         Returns:
-            The catalogue that is now current.
+            The catalogue that is now current, to register later filters with.
 
         Raises:
             CatalogueError: the source is refused whole, and the old version stays.
@@ -97,22 +100,29 @@ class CatalogueStore:
             fresh = self._prepare(fresh)
         with self._lock:
             old, self._version = self._version, _Version(fresh)
+            self._in_use.append(self._version)
             old.replaced = True
-            idle = old.pins == 0
-        if idle:
-            self._free(old)
+            gone = self._ended(old)
+        self._free(gone)
         return fresh
 
     def _unpin(self, version: _Version) -> None:
         with self._lock:
             version.pins -= 1
-            last = version.replaced and version.pins == 0
-        if last:
-            self._free(version)
+            gone = self._ended(version)
+        self._free(gone)
 
-    def _free(self, version: _Version) -> None:
-        if self._on_free is not None:
-            self._on_free(version.catalogue)
+    def _ended(self, version: _Version) -> Catalogue | None:
+        # The catalogue that nothing uses any more; one may have been made current twice.
+        if version.pins or not version.replaced:
+            return None
+        self._in_use.remove(version)
+        used = any(other.catalogue is version.catalogue for other in self._in_use)
+        return None if used else version.catalogue
+
+    def _free(self, gone: Catalogue | None) -> None:
+        if gone is not None and self._on_free is not None:
+            self._on_free(gone)
 
 
 class _Version:

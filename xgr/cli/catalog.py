@@ -50,9 +50,14 @@ def inspect(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     format: Format = "auto",
     pad_code: PadCode = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read and check every array of a saved catalogue.")
+    ] = False,
 ) -> None:
     """Print depth, levels, children, shared SIDs, version and size of a catalogue."""
-    facts = describe(read_catalogue(path, format=format, pad_code=pad_code))
+    catalogue = read_catalogue(path, format=format, pad_code=pad_code, verify=verify)
+    catalogue.check()
+    facts = describe(catalogue)
     if as_json:
         typer.echo(json.dumps(facts, indent=2))
         return

@@ -31,6 +31,7 @@ def read_catalogue(
     pad_code: str | None = None,
     titles: str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
+    verify: bool = False,
 ) -> Catalogue:
     """Read a catalogue file of any known format, or open a saved catalogue.
 
@@ -50,6 +51,7 @@ def read_catalogue(
             it they are refused.
         titles: an info-txt file with the titles of the same items.
         out: folder to save into while building (see `Catalogue.from_sids`).
+        verify: read and check every array of a saved catalogue; other files always are.
 
     Raises:
         CatalogueError: with the file, the row and the reason.
@@ -62,7 +64,7 @@ def read_catalogue(
         raise InputError(f"unknown catalogue format {format!r}; known: auto, {', '.join(FORMATS)}")
     chosen = detect(source) if format == "auto" else format
     if chosen == "saved":
-        return _open_saved(source, pad_code, titles, out)
+        return _open_saved(source, pad_code, titles, out, verify)
     if source.is_dir():
         raise CatalogueError(f"{source} is a folder; format {chosen} is a file")
     title_file = None if titles is None else Path(titles)
@@ -76,12 +78,13 @@ def _open_saved(
     pad_code: str | None,
     titles: str | os.PathLike[str] | None,
     out: str | os.PathLike[str] | None,
+    verify: bool,
 ) -> Catalogue:
     if pad_code is not None or titles is not None:
         raise InputError(
             f"{source} is a saved catalogue: pad_code and titles act when one is built"
         )
-    catalogue = Catalogue.load(source)
+    catalogue = Catalogue.load(source, verify=verify)
     if out is None:
         return catalogue
     catalogue.save(out)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from xgr.catalog.given import shown
 from xgr.catalog.readers.json_maps import decode
+from xgr.catalog.readers.tables import IDS_SUFFIX
 from xgr.catalog.storage import MANIFEST
 from xgr.errors import CatalogueError
 
@@ -38,6 +40,11 @@ def detect(path: Path) -> str:
     suffix = path.suffix.lower()
     if suffix in _PICKLED:
         raise CatalogueError(f"{path} {_CONVERT}")
+    if path.name.endswith(IDS_SUFFIX):
+        raise CatalogueError(
+            f"{path} has the name of item ids; give the codes, "
+            f"{path.name.removesuffix(IDS_SUFFIX)}.npy, or format= (--format) npy"
+        )
     if suffix in _BY_SUFFIX:
         return _BY_SUFFIX[suffix]
     if suffix == ".json":
@@ -63,7 +70,7 @@ def _json_format(path: Path) -> str:
     if len(fits) != 1:
         number = "more than one format" if fits else "no format"
         raise CatalogueError(
-            f"{path}: its first entry, {key!r}: {str(value)[:60]}, fits {number}; pass "
+            f"{path}: its first entry, {shown(key)}: {shown(value)}, fits {number}; pass "
             'format= (--format): "index-json" if the key is an item and the value its codes, '
             '"sid2pid" if the key is a packed SID and the value its items'
         )

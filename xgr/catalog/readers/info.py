@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from xgr.catalog.catalogue import Catalogue
@@ -13,7 +12,7 @@ from xgr.catalog.readers.titles import read_lines
 def read_info(path: Path, options: Options) -> Catalogue:
     """A catalogue from an info-txt file, titles included."""
     lines = list(read_lines(path))
-    rows = [re.findall(r"<[^<>]+>", sid) for sid, _, _ in lines]
+    rows = [sid for sid, _, _ in lines]
     items = [item for _, _, item in lines]
     titles = [title for _, title, _ in lines]
     return from_rows(path, items, rows, options, int_kind="code", titles=titles)

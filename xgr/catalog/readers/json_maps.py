@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from xgr.catalog.catalogue import Catalogue
+from xgr.catalog.given import load_json, shown
 from xgr.catalog.readers.rows import Options, from_rows
 from xgr.catalog.readers.titles import titles_of
 from xgr.errors import CatalogueError
@@ -16,6 +18,7 @@ from xgr.errors import CatalogueError
 # OpenOneRec packs three codes of 13 bits into one integer.
 PACKED_CODES = 8192
 PACKED_LEVELS = 3
+_PACKED = re.compile(r"[0-9]{1,12}")
 
 
 def read_index(path: Path, options: Options) -> Catalogue:
@@ -24,7 +27,7 @@ def read_index(path: Path, options: Options) -> Catalogue:
     for row, (item, tokens) in enumerate(entries.items()):
         if not isinstance(tokens, list):
             raise CatalogueError(
-                f"{path}: row {row} (item {item!r}): {str(tokens)[:60]} is not a list of codes; "
+                f"{path}: row {row} (item {shown(item)}): {shown(tokens)} is not a list of codes; "
                 'a map of packed SIDs to items is format "sid2pid"'
             )
     return from_rows(path, list(entries), list(entries.values()), options, int_kind="code")
@@ -35,10 +38,10 @@ def read_sid2pid(path: Path, options: Options) -> Catalogue:
     packed: list[int] = []
     items: list[int | str] = []
     for row, (key, value) in enumerate(decode(path).items()):
-        sid = int(key) if key.isascii() and key.isdecimal() else -1
+        sid = int(key) if _PACKED.fullmatch(key) else -1
         if not 0 <= sid < PACKED_CODES**PACKED_LEVELS:
             raise CatalogueError(
-                f"{path}: row {row}: key {key!r} is not a packed SID, an integer "
+                f"{path}: row {row}: key {shown(key)} is not a packed SID, an integer "
                 f"a*{PACKED_CODES}^2 + b*{PACKED_CODES} + c below {PACKED_CODES}^3"
             )
         found = _items_of(value, f"{path}: row {row} (SID {key})")
@@ -66,21 +69,15 @@ def decode(path: Path) -> dict[str, Any]:
     Raises:
         CatalogueError: not JSON, not an object, empty, or a key that occurs twice.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-        entries = json.loads(text, object_pairs_hook=_unique)
-    except (OSError, ValueError) as error:
-        reason = f"not readable as JSON: {error}" if not _is_ours(error) else str(error)
-        raise CatalogueError(f"{path}: {reason}") from None
+    entries = load_json(
+        str(path),
+        lambda: json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique),
+    )
     if not isinstance(entries, dict):
         raise CatalogueError(f"{path}: holds a {type(entries).__name__}, not a JSON object")
     if not entries:
         raise CatalogueError(f"{path}: the catalogue is empty")
     return entries
-
-
-def _is_ours(error: Exception) -> bool:
-    return isinstance(error, CatalogueError)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -91,7 +88,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         for row, (key, _) in enumerate(pairs):
             if seen.setdefault(key, row) != row:
                 raise CatalogueError(
-                    f"row {row}: key {key!r} was given before, in row {seen[key]}; "
+                    f"row {row}: key {shown(key)} was given before, in row {seen[key]}; "
                     "an item has one SID"
                 )
     return entries
@@ -104,7 +101,7 @@ def _items_of(value: Any, where: str) -> list[int | str]:
         item = entry.get("pid", entry.get("iid")) if isinstance(entry, dict) else entry
         if not isinstance(item, (int, str)) or isinstance(item, bool):
             raise CatalogueError(
-                f'{where}: {str(entry)[:60]} is not a pid; an integer, a string or {{"pid": ...}} '
+                f'{where}: {shown(entry)} is not a pid; an integer, a string or {{"pid": ...}} '
                 "is expected"
             )
         items.append(item)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from xgr.catalog.catalogue import Catalogue
+from xgr.catalog.given import load_json, shown
 from xgr.catalog.labels import LabelKind
-from xgr.catalog.readers.rows import Options, from_rows
+from xgr.catalog.readers.rows import Options, from_rows, sid_labels
 from xgr.errors import CatalogueError
 
 
@@ -19,7 +20,7 @@ class Line(msgspec.Struct):
 
     item_id: int | str
     token_ids: list[int] | None = None
-    sid: list[int | str] | str | None = None
+    sid: list[Any] | str | None = None
     metadata: dict[str, Any] | None = None
 
 
@@ -31,18 +32,21 @@ def read_jsonl(path: Path, options: Options) -> Catalogue:
     lines = _lines(path)
     spelled = lines[0].sid is not None
     kind: LabelKind = "code" if spelled else "token_id"
-    rows: list[list[int | str]] = []
+    rows: list[list[Any]] = []
     for row, line in enumerate(lines):
-        labels = _labels(line) if spelled else line.token_ids
+        where = f"{path}: row {row} (item {shown(line.item_id)})"
+        labels = sid_labels(line.sid, where) if spelled and line.sid is not None else None
+        if not spelled:
+            labels = line.token_ids
         if labels is None:
             name = "sid" if spelled else "token_ids"
             raise CatalogueError(
-                f"{path}: row {row} (item {line.item_id!r}): no {name!r}, which the first line has"
+                f"{where}: no {name!r}, which the first line has"
                 if row
-                else f"{path}: row 0 (item {line.item_id!r}): neither 'token_ids' nor 'sid'"
+                else f"{where}: neither 'token_ids' nor 'sid'"
             )
-        rows.append(list(labels))
-    titles = [_title(line) for line in lines]
+        rows.append(labels)
+    titles = [(line.metadata or {}).get("title") for line in lines]
     items = [line.item_id for line in lines]
     return from_rows(path, items, rows, options, int_kind=kind, titles=titles)
 
@@ -50,25 +54,14 @@ def read_jsonl(path: Path, options: Options) -> Catalogue:
 def _lines(path: Path) -> list[Line]:
     decoder = msgspec.json.Decoder(Line)
     lines = []
-    with path.open("rb") as file:
-        for number, text in enumerate(file, start=1):
-            if not text.strip():
-                continue
-            try:
-                lines.append(decoder.decode(text))
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                raise CatalogueError(f"{path}: line {number}: {error}") from None
+    try:
+        with path.open("rb") as file:
+            for number, text in enumerate(file, start=1):
+                if text.strip():
+                    decode = partial(decoder.decode, text)
+                    lines.append(load_json(f"{path}: line {number}", decode))
+    except OSError as error:
+        raise CatalogueError(f"{path}: not readable: {error}") from None
     if not lines:
         raise CatalogueError(f"{path}: the catalogue is empty")
     return lines
-
-
-def _labels(line: Line) -> list[int | str] | None:
-    if isinstance(line.sid, str):
-        return list(re.findall(r"<[^<>]*>", line.sid)) or [line.sid]
-    return line.sid
-
-
-def _title(line: Line) -> str | None:
-    title = (line.metadata or {}).get("title")
-    return title if isinstance(title, str) else None

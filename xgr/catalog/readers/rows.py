@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from xgr.catalog.catalogue import Catalogue
-from xgr.catalog.labels import Label, LabelKind, encode_rows
+from xgr.catalog.given import shown
+from xgr.catalog.labels import Label, LabelKind, encode_rows, split_tokens
 from xgr.catalog.readers.titles import titles_of
+from xgr.errors import CatalogueError
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,21 @@ class Options:
     pad_code: str | None = None
     titles: Path | None = None
     out: Path | None = None
+
+
+def sid_labels(sid: Any, where: str) -> list[Any]:
+    """Labels of a SID given as one text of tokens, or as a list of labels not checked yet.
+
+    Raises:
+        CatalogueError: anything else, or a text with more in it than tokens.
+    """
+    labels = split_tokens(sid) if isinstance(sid, str) else sid
+    if not isinstance(labels, list):
+        raise CatalogueError(
+            f'{where}: the SID is {shown(sid)}; a list of codes or a text such as "<a_1><b_2>" is '
+            "expected"
+        )
+    return labels
 
 
 def from_rows(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from xgr.catalog.labels import Label
+from xgr.catalog.given import shown
+from xgr.catalog.labels import Label, split_tokens
 from xgr.errors import CatalogueError
-
-_SID = re.compile(r"(?:<[^<>\s]+>)+")
 
 
 def titles_of(
@@ -21,14 +19,17 @@ def titles_of(
     Raises:
         CatalogueError: the file gives an item another SID, or no item is in it: a wrong file.
     """
-    by_item = {item: (sid, title) for sid, title, item in read_lines(path)}
+    by_item: dict[str | None, tuple[list[str], str | None]] = {
+        item: (sid, title) for sid, title, item in read_lines(path)
+    }
     titles: list[str | None] = []
     for row, item in enumerate(item_ids):
-        sid, title = by_item.get(str(item), ("", None))
-        given = "".join(str(label) for label in rows[row]) if rows is not None else ""
-        if title is not None and given.startswith("<") and sid != given:
+        sid, title = by_item.get(_name(item), ([], None))
+        given = rows[row] if rows is not None else ()
+        if title is not None and _are_tokens(given) and sid != list(given):
             raise CatalogueError(
-                f"{path}: item {item!r} has the SID {sid}, but {given} in the catalogue; "
+                f"{path}: item {shown(item)} has the SID {''.join(sid)}, but "
+                f"{''.join(map(str, given))} in the catalogue; "
                 "the two files are of different versions"
             )
         titles.append(title)
@@ -37,8 +38,8 @@ def titles_of(
     return titles
 
 
-def read_lines(path: Path) -> Iterator[tuple[str, str, str]]:
-    """SID, title and item id of every line; a title may hold tabs itself.
+def read_lines(path: Path) -> Iterator[tuple[list[str], str, str]]:
+    """Tokens of the SID, title and item id of every line; a title may hold tabs itself.
 
     Raises:
         CatalogueError: with the line, counted from 1, that is not of this form.
@@ -52,8 +53,21 @@ def read_lines(path: Path) -> Iterator[tuple[str, str, str]]:
         fields = line.rstrip("\r").split("\t")
         if fields == [""]:
             continue
-        if len(fields) < 3 or not _SID.fullmatch(fields[0].strip()) or not fields[-1].strip():
+        sid = split_tokens(fields[0])
+        if len(fields) < 3 or sid is None or not fields[-1].strip():
             raise CatalogueError(
-                f"{path}: line {number}: {line[:80]!r} is not SID, title and item id between tabs"
+                f"{path}: line {number}: {shown(line)} is not SID, title and item id between tabs"
             )
-        yield fields[0].strip(), "\t".join(fields[1:-1]).strip(), fields[-1].strip()
+        yield sid, "\t".join(fields[1:-1]).strip(), fields[-1].strip()
+
+
+def _name(item: Any) -> str | None:
+    # An id of another type, or too long to be written out, is refused where ids are stored.
+    try:
+        return str(item)
+    except ValueError:
+        return None
+
+
+def _are_tokens(labels: Sequence[Label]) -> bool:
+    return bool(labels) and isinstance(labels[0], str)
