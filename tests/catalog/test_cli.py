@@ -54,6 +54,27 @@ def test_build_options_reach_the_reader(tmp_path: Path) -> None:
     assert built.title(built.position(2)) == "A lamp"
 
 
+def test_verify_reads_every_byte(tmp_path: Path) -> None:
+    Catalogue.from_sids([[0], [1]], titles=["a", "b"]).save(tmp_path / "c")
+    arguments = ["inspect", str(tmp_path / "c"), "--verify"]
+    assert RUN.invoke(app, arguments).exit_code == 0
+    (tmp_path / "c" / "titles.bin").write_bytes(b"xy")
+    assert RUN.invoke(app, arguments[:2]).exit_code == 0
+    result = RUN.invoke(app, arguments)
+    assert isinstance(result.exception, CatalogueError)
+    assert "titles.bin: the content has changed" in str(result.exception)
+
+
+def test_an_out_that_cannot_be_made_is_a_refusal(tmp_path: Path) -> None:
+    np.save(tmp_path / "items.npy", np.asarray([[0]]))
+    (tmp_path / "file").write_text("in the way")
+    for out in ("file", "file/c"):
+        arguments = ["build", str(tmp_path / "items.npy"), "--out", str(tmp_path / out)]
+        result = RUN.invoke(app, arguments)
+        assert isinstance(result.exception, CatalogueError)
+        assert str(tmp_path / out) in str(result.exception)
+
+
 def test_refusals_are_left_to_the_caller(tmp_path: Path) -> None:
     result = RUN.invoke(app, ["inspect", str(tmp_path)])
     assert isinstance(result.exception, CatalogueError)

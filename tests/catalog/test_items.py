@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -98,6 +100,72 @@ def test_unknown_ids_are_named_or_skipped() -> None:
         catalogue.positions([1.5])  # type: ignore[list-item]  # on purpose
 
 
+HALF = "x\ud800"
+
+
+@pytest.mark.parametrize("ids", [["a", "b"], [5, 7], [0, 1]])
+def test_half_of_a_surrogate_pair_is_no_item(ids: list[int | str]) -> None:
+    catalogue = Catalogue.from_sids([[0], [1]], ids)
+    with pytest.raises(InputError, match=r"not in the catalogue: item 'x.ud800'") as error:
+        catalogue.position(HALF)
+    str(error.value).encode()
+    assert catalogue.positions([HALF, ids[1]], unknown="skip").tolist() == [1]
+    assert catalogue.leaves([HALF, ids[1]]) == [-1, 1]
+    assert catalogue.filter(exclude=[HALF], unknown="skip").kind == "none"
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"item_ids": ["a", HALF]}, r"row 1: item id 'x.ud800' is not Unicode"),
+        ({"titles": ["a", HALF]}, r"row 1: title 'x.ud800' is not Unicode"),
+        ({"titles": ["a", 5]}, "row 1: title 5 is a int"),
+        ({"titles": ["a", b"b"]}, "row 1: title b'b' is a bytes"),
+        ({"item_ids": [1, 1.5]}, "row 1: item id 1.5 is a float"),
+        ({"item_ids": [1, 10**5000]}, "row 1: item id is int with a number of thousands"),
+        ({"item_ids": np.asarray([1, 2], dtype="m8[s]")}, "row 0: .* is a timedelta64"),
+        ({"level_sizes": [0]}, "level 0 has 0 codes"),
+        ({"level_sizes": [2**70]}, "level 0 has 1180591620717411303424 codes"),
+    ],
+)
+def test_wrong_parts_are_refused_with_the_row(more: dict[str, Any], reason: str) -> None:
+    with pytest.raises(CatalogueError, match=reason):
+        Catalogue.from_sids([[0], [1]], **more)
+
+
+@pytest.mark.parametrize(
+    "sids",
+    [
+        None,
+        5,
+        "12",
+        {"a": 1},
+        [[10**30]],
+        [[0], [1, 2]],
+        np.asarray([[1]], dtype="m8[s]"),
+        [[None]],
+    ],
+)
+def test_what_is_no_array_of_integers_is_refused(sids: Any) -> None:
+    with pytest.raises(CatalogueError, match=r"SIDs|row"):
+        Catalogue.from_sids(sids)
+
+
+def test_look_ups_of_other_shapes_are_refused() -> None:
+    catalogue = Catalogue.from_sids([[0], [1]])
+    wrong: Any
+    for wrong in (5, None, np.asarray([[0]]), [10**5000], [[0]], [None], [True]):
+        with pytest.raises(InputError, match="item id"):
+            catalogue.positions(wrong)
+    for wrong in (0, "ab", [5], [[]]):
+        with pytest.raises(InputError, match="filter"):
+            catalogue.filter(named=wrong)
+    with pytest.raises(InputError, match="filter name 5 is a int"):
+        catalogue.register_filter(5, allow=[])  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(InputError, match="float64; integers are expected"):
+        catalogue.codes([0.5])
+
+
 def test_titles_follow_their_items() -> None:
     catalogue = Catalogue.from_sids([[2], [0], [1]], titles=["third", None, "zweiter ü"])
     assert [catalogue.title(at) for at in range(3)] == [None, "zweiter ü", "third"]
@@ -166,9 +234,56 @@ def test_find_sid_reads_every_spelling_of_tokens() -> None:
     assert catalogue.find_sid("<|sid_begin|><a_2><b_7><c_4><|sid_end|>") == 0
     for sid in ("<a_2><b_1><c_4>", "<a_0><b_1><c_4>", "1,1,4", ["<b_1>", "<a_10>", "<c_4>"]):
         assert catalogue.find_sid(sid) == -1
-    for wrong in ("<a_2><b_7>", "1,2", "a,b,c", "", "<a_2> <b_7> <c_4>", "1,2,-3", "１,2,3"):
+    for wrong in (
+        "<a_2><b_7>",
+        "1,2",
+        "a,b,c",
+        "",
+        "<a_2> <b_7> <c_4>",
+        "1,2,-3",
+        "１,2,3",
+    ):
         with pytest.raises(InputError, match="SID"):
             catalogue.find_sid(wrong)
+
+
+@pytest.mark.parametrize(
+    "sid",
+    [
+        [["a"], ["b"]],
+        {"a": 1, "b": 2},
+        [{"a": 1}, 2],
+        {1, 2},
+        [None, 1],
+        [1.0, 0.0],
+        [True, False],
+        b"ab",
+        np.asarray(1),
+        np.asarray([[1], [0]]),
+        "<a_1>, <b_0>",
+        "<a_1><b_0>x",
+        "<a_1><|sid_begin|>x<b_0>",
+        object(),
+        5,
+        None,
+    ],
+)
+@pytest.mark.parametrize("labels", [None, [["<a_0>", "<a_1>"]] * 2, [[1, 2], [0, 1]]])
+def test_other_shapes_of_a_sid_are_refused(sid: Any, labels: Any) -> None:
+    catalogue = Catalogue.from_sids([[0, 1], [1, 0]], labels=labels)
+    with pytest.raises(InputError, match="SID"):
+        catalogue.find_sid(sid)
+
+
+@pytest.mark.parametrize("labels", [None, [["<a_0>", "<a_1>"]] * 2, [[1, 2], [0, 1]]])
+def test_numbers_of_any_length_and_half_characters_find_nothing(labels: Any) -> None:
+    catalogue = Catalogue.from_sids([[0, 1], [1, 0]], labels=labels)
+    nines = "9" * 5000
+    for sid in (f"{nines},0", f"<a_{nines}><b_0>", [10**5000, 0], ["<a\ud800_1>", 0], [-1, 0]):
+        assert catalogue.find_sid(sid) == -1
+    assert catalogue.find_sid(f"{'0' * 5000}1,0") == catalogue.find_sid([1, 0])
+    with pytest.raises(InputError, match="thousands of digits"):
+        catalogue.find_sid([10**5000])
 
 
 def test_find_sid_of_plain_codes_checks_the_letter_of_a_level() -> None:

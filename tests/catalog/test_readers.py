@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from pyarrow import parquet
 
 from tests.data import shared
 from xgr.catalog import Catalogue, read_catalogue
+from xgr.catalog.describe import describe
 from xgr.errors import CatalogueError, InputError
 
 INDEX = {"7": ["<a_10>", "<b_1>"], "3": ["<a_2>", "<b_5>"], "5": ["<a_10>", "<b_1>"]}
@@ -23,6 +25,8 @@ INFO = "<a_10><b_1>\tA kettle\t7\n<a_2><b_5>\tTab\tin title\t3\n<a_10><b_1>\t\t5
 def write(path: Path, content: Any) -> Path:
     if isinstance(content, np.ndarray):
         np.save(path, content)
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
     else:
         text = content if isinstance(content, str) else json.dumps(content)
         path.write_text(text, encoding="utf-8")
@@ -117,6 +121,21 @@ def test_npy_with_and_without_item_ids(tmp_path: Path) -> None:
     np.save(tmp_path / "items.ids.npy", np.asarray([0.5, 1, 2]))
     with pytest.raises(CatalogueError, match="N integers or texts"):
         read_catalogue(source)
+    for wrong, reason in (
+        (np.asarray([[1], [2], [3]]), r"int64 \[3, 1\]; N integers or texts"),
+        (np.asarray([1, "x", None], dtype=object), r"ids\.npy: holds pickled .*asarray\(ids"),
+        (np.asarray([1, 2, 3], dtype="m8[s]"), "N integers or texts"),
+        (np.asarray([1, 2, 2**63], dtype=np.uint64), "row 2: item id 9223372036854775808 is out"),
+        (np.asarray(["x", "", "z"]), "row 1: the item id is empty"),
+        (np.asarray([5, 6, 5]), "row 2: item id 5 was given before, in row 0"),
+    ):
+        np.save(tmp_path / "items.ids.npy", wrong)
+        with pytest.raises(CatalogueError, match=reason):
+            read_catalogue(source)
+    words = np.asarray(["a", "b", "c"]).view(np.uint32) + np.uint32(0x7FFF0000)
+    np.save(tmp_path / "items.ids.npy", words.view("<U1"))
+    with pytest.raises(CatalogueError, match="not texts"):
+        read_catalogue(source)
 
 
 @pytest.mark.parametrize(
@@ -142,8 +161,13 @@ def test_parquet_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     for columns, reason in (
         ({"item_id": [1]}, "no column of codes"),
         ({"codes": [[1, 2], None]}, "row 1: the SID is None"),
-        ({"codes": [[1, 2], [1, None]]}, "row 1: code None is a NoneType"),
-        ({"codes": [[1.5]]}, "row 0: code 1.5 is a float"),
+        ({"codes": [[1, 2], [1, None]]}, "row 1 .item 1.: code None is a NoneType"),
+        ({"codes": [[1.5]]}, "row 0 .item 0.: code 1.5 is a float"),
+        ({"codes": [[True, False]]}, "row 0 .item 0.: code True is a bool"),
+        ({"sid": ["<a_1><b_1>", "<a_2>;<b_2>"]}, "row 1: the SID is '<a_2>;<b_2>'"),
+        ({"sid": ["<a_1>"], "title": [5]}, "row 0: title 5 is a int"),
+        ({"sid": ["<a_1>"], "item_id": [1.5]}, "row 0: item id 1.5 is a float"),
+        ({"sid": ["<a_1>"], "item_id": [None]}, "row 0: item id None is a NoneType"),
         ({"codes": [[1, 2], [3, -4]]}, "row 1 .item 1.: code -4 is negative"),
     ):
         parquet.write_table(pa.table(columns), path)
@@ -172,6 +196,34 @@ def test_parquet_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         ("sid2pid.json", {"1": []}, "row 0 .SID 1.: has no items"),
         ("sid2pid.json", {"1": [4], "2": [{"count": 1}]}, "row 1 .SID 2.: .* is not a pid"),
         ("sid2pid.json", {"1": [4], "2": [4]}, "row 1: item id 4 was given before, in row 0"),
+        ("sid2pid.json", {"9" * 5000: [4]}, r"row 0: key '9+\.\.\. is not a packed SID"),
+        ("sid2pid.json", '{"1": ' + "9" * 5000 + "}", "not readable as JSON"),
+        ("a.json", "[" * 100_000, "too deeply nested"),
+        ("a.index.json", '{"1": ' + "[" * 100_000, "too deeply nested"),
+        ("a.jsonl", '{"item_id": 1, "metadata": {"x":' + "[" * 100_000, "too deeply nested"),
+        ("a.index.json", {"1": [None, 1]}, "row 0 .item '1'.: code None is a NoneType"),
+        ("a.index.json", {"1": [[1], [2]]}, r"row 0 .item '1'.: code \[1\] is a list"),
+        ("a.index.json", {"1": [{"a": 1}]}, "row 0 .item '1'.: code {'a': 1} is a dict"),
+        ("a.index.json", {"1": [1.5, 2.5]}, "row 0 .item '1'.: code 1.5 is a float"),
+        ("a.index.json", {"1": [1.0, 2.0]}, "row 0 .item '1'.: code 1.0 is a float"),
+        ("a.index.json", '{"1": [NaN, NaN]}', "row 0 .item '1'.: code nan is a float"),
+        ("a.index.json", {"1": [True, False]}, "row 0 .item '1'.: code True is a bool"),
+        ("a.index.json", {"1": [1], "2": [True]}, "row 1 .item '2'.: code True is a bool"),
+        ("a.index.json", {"1": [f"<a_{'9' * 5000}>"]}, "row 0 .item '1'.: unknown token shape"),
+        ("a.index.json", {"1": ["<a\ud800_1>"]}, r"row 0 .item '1'.: '<a.ud800_1>' is not Unicode"),
+        ("a.index.json", {"x\ud800": ["<a_1>"]}, r"row 0: item id 'x.ud800' is not Unicode"),
+        ("a.jsonl", '{"item_id": 1, "sid": [null, 1]}', "row 0 .item 1.: code None is a NoneType"),
+        ("a.jsonl", '{"item_id": 1, "sid": [1.0, 2.0]}', "row 0 .item 1.: code 1.0 is a float"),
+        ("a.jsonl", '{"item_id": 1, "token_ids": [1.0]}', "line 1: "),
+        ("a.jsonl", '{"item_id": 1, "sid": "<a_1>, <b_2>"}', "row 0 .item 1.: the SID is '<a_1>, "),
+        ("a.jsonl", '{"item_id": 1, "sid": "x<a_1><b_2>"}', "row 0 .item 1.: the SID is 'x<a_1>"),
+        ("a.jsonl", '{"item_id": 1, "sid": ""}', "row 0 .item 1.: the SID is ''"),
+        (
+            "a.jsonl",
+            '{"item_id": 1, "sid": "<a_1>", "metadata": {"title": 5}}',
+            "row 0: title 5 is a int",
+        ),
+        ("a.txt", "<a_1>-<b_1>\tT\t1\n", "line 1: .* is not SID, title and item id"),
         ("a.jsonl", "", "the catalogue is empty"),
         ("a.jsonl", '{"item_id": 1, "token_ids": [1]}\n{"item_id": 2', "line 2"),
         ("a.jsonl", '{"item_id": 1, "token_ids": [1.5]}', r"line 1: .*\$.token_ids"),
@@ -184,7 +236,20 @@ def test_parquet_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         ("a.npy", np.asarray([1, 2]), r"shape \(2,\)"),
         ("a.npy", np.asarray([[1], [-3]]), "a.npy: row 1: code -3 of level 0 is negative"),
         ("a.npy", np.asarray([[1, "x"]], dtype=object), "holds pickled Python objects.*numpy.save"),
-        ("a.npy", "garbage", "not readable as a NumPy array|pickled"),
+        ("a.npy", '{"1": [2]}', "not readable as a NumPy array: it starts with b'{"),
+        ("a.npy", "", "not readable as a NumPy array: it starts with b''"),
+        ("a.npy", "PK\x03\x04rest", "is an archive"),
+        ("a.npy", b"\x80\x04]\x94.", "holds pickled Python objects"),
+        ("a.npy", b"\x93NUMPY", "not readable as a NumPy array"),
+        ("a.npy", b"\x93NUMPY\x01\x00\x08\x00{'descr'", "not readable as a NumPy array"),
+        ("a.npy", b"\x93NUMPY\x01\x00\x08\x00" + b"(" * 8, "not readable as a NumPy array"),
+        ("a.npy", np.asarray([[1, 2]], dtype="m8[s]"), "timedelta64.*not integers"),
+        ("a.npy", np.zeros((0, 3), dtype=np.int32), "the catalogue is empty"),
+        (
+            "items.ids.npy",
+            np.asarray([1, 2]),
+            "has the name of item ids; give the codes, items.npy",
+        ),
         ("a.pt", "x", "is a pickled file.*numpy.save"),
         ("a.csv", "x", "the format of a .csv file is unknown; pass format="),
     ],
@@ -196,6 +261,42 @@ def test_wrong_files_are_refused_with_file_row_and_reason(
     with pytest.raises(CatalogueError, match=reason) as refusal:
         read_catalogue(path)
     assert str(refusal.value).startswith(str(path))
+
+
+def test_the_size_of_a_number_costs_no_memory(tmp_path: Path) -> None:
+    """2^31 - 2 is a legal code; neither reading nor looking at it may take memory by its size."""
+    index = write(tmp_path / "a.index.json", {"1": [2147483646, 1], "2": [3, 0]})
+    lines = write(tmp_path / "a.jsonl", '{"item_id": 1, "sid": [2147483646]}')
+    codes = write(tmp_path / "a.npy", np.asarray([[2147483646, 1]], dtype=np.int32))
+    for path in (index, lines, codes):
+        tracemalloc.start()
+        catalogue = read_catalogue(path, out=tmp_path / "saved")
+        facts = describe(catalogue)
+        assert catalogue.find_sid([2147483646, 1][: catalogue.depth]) == catalogue.num_sids - 1
+        with pytest.raises(CatalogueError, match="level 0 has 2147483647 codes; at most 16777216"):
+            catalogue.rebase([["<a_1>"]] * catalogue.depth)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 10_000_000
+        assert facts["levels"][0]["codes"] == 2147483647
+        assert facts["levels"][0]["codes_used"] == catalogue.num_sids
+    padded = write(tmp_path / "b.index.json", {"1": [5, 2147483645], "2": [5]})
+    assert read_catalogue(padded, pad_code="2147483646").level_sizes == (6, 2147483647)
+    for wrong, reason in (("9" * 5000, "out of the int32 range"), ("٣", "must be an integer")):
+        with pytest.raises(CatalogueError, match=reason):
+            read_catalogue(padded, pad_code=wrong)
+
+
+def test_every_text_of_tokens_is_split_in_one_way(tmp_path: Path) -> None:
+    sid = "<|sid_begin|><a_1><b_2><|sid_end|>"
+    lines = write(tmp_path / "a.jsonl", json.dumps({"item_id": 4, "sid": sid}))
+    info = write(tmp_path / "a.txt", f"{sid}\tLamp\t4\n")
+    parquet.write_table(pa.table({"item_id": [4], "sid": [sid]}), tmp_path / "a.parquet")
+    for path in (lines, info, tmp_path / "a.parquet"):
+        catalogue = read_catalogue(path, titles=info)
+        assert items_by_sid(catalogue) == [(["<a_1>", "<b_2>"], [4])]
+        assert catalogue.title(0) == "Lamp"
+        assert catalogue.find_sid(sid) == 0
 
 
 def test_an_ambiguous_json_says_how_to_choose(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.catalog.brute import SID, examples, sid_rows
 from xgr.catalog import Catalogue
 from xgr.catalog.labels import natural_order
-from xgr.errors import CatalogueError
+from xgr.errors import CatalogueError, InputError
 
 
 def tokens(level: int, numbers: list[int]) -> list[str]:
@@ -56,6 +56,58 @@ def test_rebase_keeps_every_sid_and_its_items(
         titles=names,
     )
     assert fresh.version == rebased.version
+
+
+@examples
+@given(sid_rows(), st.randoms(use_true_random=False), st.booleans())
+def test_registered_filters_come_along(sids: list[SID], random: Random, shuffle: bool) -> None:
+    depth, names = len(sids[0]), [f"item {row}" for row in range(len(sids))]
+    labels = [tokens(level, list(range(7))) for level in range(depth)]
+    catalogue = Catalogue.from_sids(sids, names, labels)
+    kept = {name: set(random.sample(names, random.randint(0, len(names)))) for name in ("x", "y")}
+    for name, alive in kept.items():
+        catalogue.register_filter(name, allow=sorted(alive))
+    superset = [[*tokens(level, list(range(9)))] for level in range(depth)]
+    if shuffle:
+        for level in superset:
+            random.shuffle(level)
+    rebased = catalogue.rebase(superset)
+    for named in (["x"], ["y"], ["x", "y"]):
+        want = set.intersection(*(kept[name] for name in named))
+        fresh = rebased.filter(allow=sorted(want))  # the same filter, made after the move
+        passes = rebased.filter(named=named)
+        leaves = range(rebased.num_sids)
+        found, _ = rebased.expand(leaves, 99, request_filter=passes)
+        assert {rebased.item_id(int(at)) for at in found} == want
+        assert passes.mask is not None
+        for at, words in enumerate(passes.mask.levels):
+            nodes = [n for n in range(len(rebased.levels[at])) if words[n >> 5] >> (n & 31) & 1]
+            assert nodes == fresh.nodes[at].tolist()
+    rebased.register_filter("later", allow=[])
+    with pytest.raises(InputError, match="unknown filter 'later'; registered filters: x, y"):
+        catalogue.filter(named=["later"])
+
+
+def test_a_catalogue_with_these_labels_stays_itself() -> None:
+    catalogue = Catalogue.from_sids([[0], [1]], labels=[["<a_9>", "<a_10>"]])
+    assert catalogue.rebase([["<a_9>", "<a_10>"]]) is catalogue
+    assert catalogue.rebase([["<a_10>", "<a_9>"]]) is not catalogue
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [
+        ([["<a_0>", "<a_1>", "<a_0>"]], "level 0 has the label '<a_0>' twice"),
+        ([["<a_0>", "<a\ud800_1>"]], r"level 0: '<a.ud800_1>' is not Unicode"),
+        ([[0, -1]], "level 0: code -1 is negative"),
+        ([[0, 2**31]], "level 0: code 2147483648 is out of the int32 range"),
+        ([[True, False]], "labels are bool"),
+        ([[]], "labels are nothing"),
+    ],
+)
+def test_wrong_labels_are_refused(labels: list[list[str | int]], reason: str) -> None:
+    with pytest.raises(CatalogueError, match=reason):
+        Catalogue.from_sids([[0]], labels=labels)
 
 
 def test_order_of_the_superset_as_text_moves_nodes() -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import xgr
 from tests.catalog.brute import SID, examples, sid_rows
-from xgr.catalog import Catalogue
+from xgr.catalog import Catalogue, read_catalogue
+from xgr.catalog.device import upload_trie
 from xgr.errors import CatalogueError
 
 
@@ -134,6 +137,98 @@ def test_changed_bytes_are_found_when_asked(saved: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "index", "value"),
+    [
+        ("level0.code", 1, -1),
+        ("level0.code", 0, 4),
+        ("level1.code", 2, 2**31 - 1),
+        ("level2.code", 3, -(2**31)),
+        ("level2.code", 1, 0),
+        ("level0.first_child", 1, 0),
+        ("level0.first_child", 2, 9999),
+        ("level1.first_child", 3, -5),
+        ("level0.leaves", 1, 1),
+        ("level0.leaves", 2, -1),
+        ("item_start", 4, 0),
+        ("item_start", 5, 2**30),
+        ("item_rank", 0, 50),
+        ("item_rank", 7, -1),
+    ],
+)
+def test_values_that_lead_astray_are_found_before_they_are_served(
+    saved: Path, name: str, index: int, value: int
+) -> None:
+    whole = Catalogue.load(saved)
+    whole.check()
+    values = np.fromfile(saved / f"{name}.bin", dtype=np.int32)
+    assert values[index] != value
+    values[index] = value
+    values.tofile(saved / f"{name}.bin")
+    reason = rf"the saved catalogue is damaged: {name}\.bin holds -?\d+ at index {index}|index \d+"
+    labels = [[f"<a_{code}>" for code in range(4)]] * 3
+    for use in (
+        lambda catalogue: catalogue.check(),
+        lambda catalogue: catalogue.rebase(labels),
+        lambda catalogue: upload_trie(xgr.runtime("cpu"), catalogue),
+    ):
+        with pytest.raises(CatalogueError, match=reason):
+            use(Catalogue.load(saved))
+    with pytest.raises(CatalogueError, match=rf"{name}\.bin: the content has changed"):
+        read_catalogue(saved, verify=True)
+
+
+@pytest.mark.parametrize("ids", [None, range(0, 200, 2), [f"n{row}" for row in range(100)]])
+def test_a_damaged_index_of_ids_is_an_error_of_the_catalogue(tmp_path: Path, ids: Any) -> None:
+    Catalogue.from_sids([[0]] * 100, ids and list(ids)).save(tmp_path / "c")
+    path = tmp_path / "c" / "item_rank.bin"
+    np.full(100, 1000, dtype=np.int32).tofile(path)
+    damaged = Catalogue.load(tmp_path / "c")
+    known = [damaged.item_id(at) for at in range(100)]
+    for wanted in (known[:1], known):
+        with pytest.raises(CatalogueError, match="index of item ids points outside"):
+            damaged.positions(wanted)
+
+
+def test_texts_that_are_not_utf8_are_an_error_of_the_catalogue(saved: Path) -> None:
+    for name in ("item_texts", "titles"):
+        path = saved / f"{name}.bin"
+        path.write_bytes(b"\xff" * path.stat().st_size)
+    damaged = Catalogue.load(saved)
+    for read in (damaged.item_id, damaged.title):
+        with pytest.raises(CatalogueError, match="text 3 is not UTF-8"):
+            read(3)
+
+
+def test_a_folder_that_cannot_be_written_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue, blocked = Catalogue.from_sids([[0]]), tmp_path / "file"
+    blocked.write_text("in the way")
+    for target in (
+        blocked / "c",
+        blocked / "c" / "d",
+        Path("/proc/nowhere/c"),
+        Path("/dev/null/c"),
+    ):
+        for save in (
+            catalogue.save,
+            lambda folder: Catalogue.from_sids([[0]], out=folder),
+        ):
+            with pytest.raises(CatalogueError, match=f"{target} cannot be written: "):
+                save(target)
+    catalogue.save(tmp_path / "c")
+
+    def full(path: Path, *_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(CatalogueError, match=r"c cannot be written: .*No space left"):
+        Catalogue.from_sids([[0], [1]]).save(tmp_path / "c")
+    assert Catalogue.load(tmp_path / "c").num_items == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c", "file"]
+
+
+@pytest.mark.parametrize(
     ("change", "reason"),
     [
         ({"format": "other"}, "not the manifest of an xgr catalogue"),
@@ -144,6 +239,18 @@ def test_changed_bytes_are_found_when_asked(saved: Path) -> None:
         ({"num_sids": 3}, "item_start"),
         ({"level_sizes": "x"}, "level_sizes"),
         ({"label_kind": "word"}, "label_kind"),
+        ({"label_kind": "token_id"}, "labels are nothing"),
+        ({"label_kind": "token", "labels": [[5], [6], [7]]}, "of kind token_id, not token"),
+        ({"label_kind": "token", "labels": [["<a_1>"]] * 3}, "do not agree"),
+        ({"level_sizes": [4, 4]}, "do not agree"),
+        ({"level_sizes": [4, 4, -1]}, "level_sizes are not all"),
+        ({"level_sizes": [4, 4, 2**70]}, r"catalogue\.json"),
+        ({"level_sizes": [4, 4, 5]}, "the version is not that of the content"),
+        ({"id_kind": "number"}, "id_kind"),
+        ({"id_kind": "integer"}, "array item_ids is missing"),
+        ({"version": "0" * 32}, "the version is not that of the content"),
+        ({"num_items": 0}, "0 items"),
+        ({"num_sids": 0}, "0 SIDs"),
         ({"surprise": 1}, "surprise"),
         ({"arrays": {}}, "array level0.code is missing"),
     ],
@@ -159,6 +266,9 @@ def test_a_foreign_manifest_is_refused(saved: Path, change: dict[str, object], r
 def test_other_folders_and_broken_manifests_are_refused(saved: Path, tmp_path: Path) -> None:
     with pytest.raises(CatalogueError, match=r"has no catalogue\.json"):
         Catalogue.load(tmp_path)
+    (saved / "catalogue.json").write_text('{"format": ' + "[" * 100_000)
+    with pytest.raises(CatalogueError, match="too deeply nested"):
+        Catalogue.load(saved)
     (saved / "catalogue.json").write_text('{"format": ')
     with pytest.raises(CatalogueError, match=r"catalogue\.json"):
         Catalogue.load(saved)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,38 @@ def test_what_prepare_refuses_does_not_become_current() -> None:
         store.swap(numbered(5))
     assert store.current is old
     assert store.swap(numbered(1)).level_sizes == (3,)
+
+
+def test_filters_hold_from_the_moment_of_the_swap() -> None:
+    """Whether the model's tokens move the items or not, and whether the source is ready or not."""
+    for tokens in (["<a_0>", "<a_1>", "<a_2>"], ["<a_2>", "<a_0>", "<a_1>"]):
+        prepare = partial(Catalogue.rebase, labels_per_level=[tokens])
+        store = CatalogueStore(prepare(Catalogue.from_sids([[0]])), prepare=prepare)
+        raw = Catalogue.from_sids([[0], [1], [2]], ["x", "y", "z"])
+        raw.register_filter("open", allow=["x", "z"])
+        for source in (raw, raw.rebase([tokens])):
+            current = store.swap(source)
+            assert current is store.current
+            passes = current.filter(named=["open"], exclude=["x"])
+            found, _ = current.expand(range(3), 9, request_filter=passes)
+            assert [current.item_id(int(at)) for at in found] == ["z"]
+            assert current is source or source is raw
+
+
+def test_a_catalogue_that_is_current_again_is_not_freed() -> None:
+    freed: list[Catalogue] = []
+    one, other = numbered(1), numbered(2)
+    store = CatalogueStore(one, on_free=freed.append)
+    store.swap(one)
+    assert not freed
+    pin = store.pin()
+    store.swap(other)
+    store.swap(one)
+    assert freed == [other]
+    pin.release()
+    assert freed == [other]
+    store.swap(other)
+    assert freed == [other, one]
 
 
 def test_readers_see_one_whole_version_while_versions_change() -> None:
