@@ -199,7 +199,9 @@ class _BlasThreads:
         found = threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers
         for library in found:
             before = self._before.setdefault(library.filepath, library.num_threads)
-            library.set_num_threads(max(1, cores // lanes) if lanes else before)
+            # the public setter obeys one thread only, and the last to leave may be another
+            put = getattr(library, "_real_set_num_threads", library.set_num_threads)
+            put(max(1, cores // lanes) if lanes else before)
         if not lanes:
             self._before.clear()
 

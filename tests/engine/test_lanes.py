@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ import threadpoolctl
 
 from tests.engine.world import World, beams
 from xgr import Recommender
+from xgr.backends.cpu_ref.backend import CpuBackend
 from xgr.engine.decode import Decode
 from xgr.engine.engine import Batch, Engine
 
@@ -33,16 +36,21 @@ def assert_close(got: list[Any], want: list[Any]) -> None:
     assert [[sid for sid, _ in one] for one in got] == [[sid for sid, _ in one] for one in want]
 
 
-def test_overlapping_recommenders_give_the_blas_threads_back(world: World) -> None:
+def test_overlapping_recommenders_give_the_blas_threads_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first to begin ends before the second: limits are not nested."""
+    monkeypatch.setattr(CpuBackend, "cores", 6)
     both = [world.recommender(lanes=2, max_requests=2) for _ in range(2)]
     for recommender in both:
         served(recommender)
     entered = [threading.Event(), threading.Event()]
     first_done = threading.Event()
+    during: list[set[int]] = []
 
     def wait_for(at: int) -> Callable[[int], None]:
         def progress(_: int) -> None:
+            during.append(set(blas()))
             entered[at].set()
             assert (entered[1] if at == 0 else first_done).wait(60)
 
@@ -53,16 +61,16 @@ def test_overlapping_recommenders_give_the_blas_threads_back(world: World) -> No
         if at == 0:
             first_done.set()
 
-    with threadpoolctl.threadpool_limits(2, user_api="blas"):
-        before = blas()
-        threads = [threading.Thread(target=run, args=(at,)) for at in range(2)]
-        threads[0].start()
+    before = blas()
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+        first = one.submit(run, 0)
         assert entered[0].wait(60)
-        threads[1].start()
-        for thread in threads:
-            thread.join(120)
-        assert first_done.is_set()
+        second = other.submit(run, 1)
+        first.result(60)
+        second.result(60)
         assert blas() == before
+    assert during[0] == {3}  # 6 cores for 2 lanes
+    assert {1} in during  # and for 4
 
 
 FORK = """
@@ -84,10 +92,10 @@ print("served")
 """
 
 
-@pytest.mark.skipif(not hasattr(sys, "platform") or sys.platform == "win32", reason="no fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_serves_and_so_does_its_parent(world: World) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", FORK, world.folder, world.index],
+        [sys.executable, "-c", FORK, str(world.folder), str(world.index)],
         capture_output=True,
         text=True,
         check=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import ml_dtypes
@@ -169,21 +170,26 @@ def test_lanes_divide_the_blas_threads_and_give_them_back(monkeypatch: pytest.Mo
 
 
 def test_lanes_that_overlap_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each begins and ends in a thread of its own that lives on: limits of threads do not nest."""
     monkeypatch.setattr(CpuBackend, "cores", 12)
-    with threadpoolctl.threadpool_limits(3, user_api="blas"):
-        before = blas()
-        first, second, third = (CpuBackend().lanes(count) for count in (2, 1, 3))
-        first.__enter__()
-        assert set(blas()) == {6}
-        second.__enter__()
-        assert set(blas()) == {4}
-        first.__exit__(None, None, None)
-        assert set(blas()) == {12}
-        third.__enter__()
-        assert set(blas()) == {3}
-        second.__exit__(None, None, None)
-        third.__exit__(None, None, None)
-        assert blas() == before
+    owners = [(CpuBackend().lanes(count), ThreadPoolExecutor(1)) for count in (2, 1, 3)]
+    before = blas()
+
+    def enter(at: int) -> set[int]:
+        lanes, thread = owners[at]
+        thread.submit(lanes.__enter__).result()
+        return set(blas())
+
+    def leave(at: int) -> set[int]:
+        lanes, thread = owners[at]
+        thread.submit(lanes.__exit__, None, None, None).result()
+        return set(blas())
+
+    assert [enter(0), enter(1), leave(0), enter(2), leave(1)] == [{6}, {4}, {12}, {3}, {4}]
+    leave(2)
+    assert blas() == before
+    for _, thread in owners:
+        thread.shutdown()
 
 
 def test_launches_are_done_when_they_return(monkeypatch: pytest.MonkeyPatch) -> None:
