@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
+from xgr.catalog import ItemId
 from xgr.cli import options, output
 from xgr.engine import Recommendations, Recommender
 from xgr.engine.evaluate import Evaluation, evaluate, read_histories
-from xgr.engine.request import ItemId
 from xgr.errors import InputError
 
 _SHOWN = 8

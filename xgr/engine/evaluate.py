@@ -10,8 +10,9 @@ from math import log2
 from pathlib import Path
 from typing import Any, Literal
 
+from xgr.catalog import ItemId
 from xgr.engine.recommender import Recommender
-from xgr.engine.request import ItemId, Width
+from xgr.engine.request import Width
 from xgr.engine.results import Recommendations
 from xgr.errors import InputError, RequestFailed
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Literal, TypeGuard
 
-from xgr.catalog import Catalogue
-from xgr.engine.request import ItemId
+from xgr.catalog import Catalogue, ItemId
 from xgr.errors import InputError
 from xgr.models.tokens import PromptTemplate, Tokenizer
 

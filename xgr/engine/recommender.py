@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, overload
 
-from xgr.catalog import Catalogue, CatalogueStore, read_catalogue
+from xgr.catalog import Catalogue, CatalogueStore, ItemId, read_catalogue
 from xgr.engine.codes import on_model_codes
 from xgr.engine.config import EngineConfig
 from xgr.engine.engine import Engine
 from xgr.engine.lanes import Lanes, Progress
 from xgr.engine.prompts import HistoryItem, Speller
-from xgr.engine.request import ItemId, Prepared, Request, Width, is_count
+from xgr.engine.request import Prepared, Request, Width, is_count
 from xgr.engine.results import Recommendations
 from xgr.errors import InputError, ModelError, RequestFailed
 from xgr.models.decoder import Decoder

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Literal, TypeGuard
 
-from xgr.catalog import Catalogue, RequestFilter
+from xgr.catalog import Catalogue, ItemId, RequestFilter
 from xgr.errors import InputError
-
-ItemId = int | str
 
 Width = int | Sequence[int]
 

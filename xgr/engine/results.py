@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xgr.catalog import Catalogue, RequestFilter
+from xgr.catalog import Catalogue, ItemId, RequestFilter
 from xgr.engine.layout import Layout
-from xgr.engine.request import ItemId, Request
+from xgr.engine.request import Request
 from xgr.engine.state import Beams
 from xgr.errors import RequestFailed
 from xgr.ops.array import Array
