@@ -1,0 +1,1 @@
+"""One level of beam search: scan the rows, choose the survivors, order them."""

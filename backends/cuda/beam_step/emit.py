@@ -1,0 +1,93 @@
+"""Last pass of a beam step: the survivors, by path or by rank, and what dead rows hold."""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
+# Kernels are typed by Triton, which has no types of Python's.
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from xgr.backends.cuda.beam_step.expand import owner_of
+from xgr.backends.cuda.beam_step.keys import EMPTY, value_of
+from xgr.backends.cuda.beam_step.scan import TILE
+from xgr.backends.cuda.catalogue.level import codes_of
+
+_TILE = tl.constexpr(TILE)
+
+
+@triton.jit(do_not_specialize=["level", "B", "RO"])
+def emit(
+    kept,
+    kept_keys,
+    found,
+    tile_row,
+    tile_start,
+    low_of,
+    descriptor,
+    code,
+    level,
+    row_start,
+    row_start_out,
+    parent_out,
+    code_out,
+    node_out,
+    score_out,
+    live_out,
+    B,
+    RO,
+    TRIE: tl.constexpr,
+    RANKED: tl.constexpr,
+    REQUESTS: tl.constexpr,
+    ROWS: tl.constexpr,
+    COMPARED: tl.constexpr,
+):
+    """Grid (ceil(RO / ROWS)): `ROWS` output rows."""
+    block = tl.program_id(0)
+    place = block * ROWS + tl.arange(0, ROWS)
+    request, used = owner_of(place, row_start_out, found, B, REQUESTS)
+    target = tl.load(row_start_out + request, mask=used, other=0)
+    entry = tl.load(kept + place, mask=used, other=0)
+    key = tl.load(kept_keys + place, mask=used, other=EMPTY)
+    tile = target + entry // _TILE
+    row = tl.load(tile_row + tile, mask=used, other=0)
+    column = tl.load(tile_start + tile, mask=used, other=0) + entry % _TILE
+    node = tl.zeros_like(column)
+    if TRIE:
+        node = tl.load(low_of + row, mask=used, other=0) + column
+        column = tl.load(codes_of(descriptor, code, level) + node, mask=used, other=0)
+    to = place
+    if RANKED:
+        count = tl.load(found + request, mask=used, other=0)
+        end = target + count
+        begin = tl.min(tl.where(used, target, RO), 0)
+        to = target
+        # each survivor is placed by how many come before it; equal scores: smaller path first
+        for at in range(begin, tl.max(end, 0), COMPARED):
+            other = at + tl.arange(0, COMPARED)
+            theirs = tl.load(kept_keys + other, mask=other < RO, other=EMPTY)
+            mine = (other[None, :] >= target[:, None]) & (other[None, :] < end[:, None])
+            better = theirs[None, :] > key[:, None]
+            equal = (theirs[None, :] == key[:, None]) & (other[None, :] < place[:, None])
+            to += tl.sum((mine & (better | equal)).to(tl.int32), 1)
+    tl.store(parent_out + to, row, mask=used)
+    tl.store(code_out + to, column, mask=used)
+    tl.store(score_out + to, value_of(key), mask=used)
+    if node_out is not None:
+        tl.store(node_out + to, node, mask=used)
+
+    # dead rows are behind the survivors in either order
+    dead = (place < RO) & ~used
+    owner = tl.load(row_start + request, mask=dead & (request < B), other=0)
+    before = tl.load(row_start_out)
+    owner = tl.where(place < before, 0, owner)
+    none = tl.zeros_like(place)
+    tl.store(parent_out + place, owner, mask=dead)
+    tl.store(code_out + place, none, mask=dead)
+    tl.store(score_out + place, none.to(tl.float32) - float("inf"), mask=dead)
+    if node_out is not None:
+        tl.store(node_out + place, none - 1, mask=dead)
+    if block == 0:
+        lanes = tl.arange(0, REQUESTS)
+        counts = tl.load(found + lanes, mask=lanes < B, other=0)
+        tl.store(live_out + lanes, counts, mask=lanes < B)

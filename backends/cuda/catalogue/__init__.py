@@ -1,0 +1,1 @@
+"""The catalogue as kernels reach it: levels of the trie, and filters."""

@@ -1,0 +1,150 @@
+"""A level of the catalogue in a kernel: the children of a row, and which of them filters keep.
+
+A kernel gets the arrays as they are, or the descriptor that holds their addresses: a captured
+graph follows the descriptor to another catalogue.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
+# Kernels are typed by Triton, which has no types of Python's.
+
+from __future__ import annotations
+
+from typing import Any
+
+import triton
+import triton.language as tl
+
+from xgr.errors import InputError
+from xgr.ops.array import ALLOW, EXCLUDE, Filters, Trie
+
+# int64 words of the descriptor that describe one level: address of `code`, number of nodes,
+# address of `first_child`, address of the mask words, words of one mask
+FIELDS = 5
+
+_FIELDS = tl.constexpr(FIELDS)
+_EXCLUDE, _ALLOW = tl.constexpr(EXCLUDE), tl.constexpr(ALLOW)
+# above every node
+_BEYOND = tl.constexpr(0x7FFFFFFF)
+
+
+def level_arguments(
+    trie: Trie, filters: Filters | None, level: int, columns: int
+) -> dict[str, Any]:
+    """What a kernel needs of a level and the filters at it, by the names of its parameters.
+
+    Raises:
+        InputError: `level` is beyond the catalogue's depth, or its codes exceed `columns`.
+    """
+    depth = len(trie.levels)
+    if not 0 <= level < depth:
+        raise InputError(f"level {level} of a catalogue with {depth} levels (0 to {depth - 1})")
+    if trie.level_sizes[level] > columns:
+        raise InputError(
+            f"level {level} of catalogue {trie.version} has {trie.level_sizes[level]} codes, "
+            f"and the scores have {columns} columns"
+        )
+    found: dict[str, Any] = dict.fromkeys(NOTHING)
+    found |= {"level": level, "nodes_here": 0, "nodes_above": 0, "mask_pitch": 0}
+    if trie.descriptor is not None:
+        found["descriptor"] = trie.descriptor
+    else:
+        found["code"] = trie.levels[level].code
+        found["nodes_here"] = trie.levels[level].code.shape[0]
+        if level:
+            found["first_child"] = trie.levels[level - 1].first_child
+            found["nodes_above"] = trie.levels[level - 1].code.shape[0]
+    if filters is not None:
+        listed: Any = filters.nodes
+        start: Any = filters.start
+        found |= {"kind": filters.kind, "mask": filters.mask}
+        found |= {"list_start": start[level], "listed": listed[level]}
+        if trie.descriptor is None:
+            words: Any = filters.words[level]
+            found |= {"words": words, "mask_pitch": words.stride(0)}
+    return found
+
+
+# the parameters of a kernel without a catalogue
+NOTHING: dict[str, Any] = {
+    "descriptor": None,
+    "code": None,
+    "first_child": None,
+    "words": None,
+    "kind": None,
+    "mask": None,
+    "list_start": None,
+    "listed": None,
+    "level": 0,
+    "nodes_here": 0,
+    "nodes_above": 0,
+    "mask_pitch": 0,
+}
+
+
+@triton.jit
+def codes_of(descriptor, code, level):
+    """Codes of the nodes of a level."""
+    if descriptor is not None:
+        code = tl.load(descriptor + level * _FIELDS).to(tl.pointer_type(tl.int32))
+    return code
+
+
+@triton.jit
+def children_of(node, descriptor, first_child, nodes_here, nodes_above, level, ROOT: tl.constexpr):
+    """First child of a node at `level`, and how many there are: none of a node that is not."""
+    if ROOT:
+        low = 0
+        count = nodes_here
+        if descriptor is not None:
+            count = tl.load(descriptor + 1).to(tl.int32)
+    else:
+        if descriptor is not None:
+            above = descriptor + (level - 1) * _FIELDS
+            nodes_above = tl.load(above + 1).to(tl.int32)
+            first_child = tl.load(above + 2).to(tl.pointer_type(tl.int32))
+        exists = (node >= 0) & (node < nodes_above)
+        low = tl.load(first_child + node, mask=exists, other=0)
+        count = tl.load(first_child + node + 1, mask=exists, other=0) - low
+    return low, count
+
+
+@triton.jit
+def run_of(request, low, count, kind, list_start, listed):
+    """The request's list among nodes low .. low + count - 1: its kind, where it begins and ends."""
+    rule = tl.load(kind + request)
+    begin = tl.load(list_start + request)
+    length = tl.load(list_start + request + 1) - begin
+    length = tl.where(rule == 0, 0, length)
+    first = lower_bound(listed, begin, length, low)
+    end = lower_bound(listed, begin, length, low + count)
+    return rule, first, end
+
+
+@triton.jit
+def kept(child, inside, rule, first, end, listed, slot, descriptor, words, mask_pitch, level):
+    """Which children the list's run first .. end - 1 and mask `slot` (-1 for none) let live."""
+    at = lower_bound(listed, first, end - first, child)
+    named = tl.load(listed + at, mask=inside & (at < end), other=-1) == child
+    alive = inside & ((rule != _EXCLUDE) | ~named) & ((rule != _ALLOW) | named)
+    if descriptor is not None:
+        here = descriptor + level * _FIELDS
+        words = tl.load(here + 3).to(tl.pointer_type(tl.uint32))
+        mask_pitch = tl.load(here + 4)
+    masked = alive & (slot >= 0)
+    of_slot = words + slot.to(tl.int64) * mask_pitch
+    word = tl.load(of_slot + (child >> 5), mask=masked, other=0).to(tl.int32, bitcast=True)
+    return alive & ((slot < 0) | (((word >> (child & 31)) & 1) == 1))
+
+
+@triton.jit
+def lower_bound(listed, begin, length, value):
+    """First place of the sorted listed[begin : begin + length] that is not below `value`."""
+    at = value * 0 + begin
+    end = begin + length
+    while length > 1:
+        half = length // 2
+        below = tl.load(listed + at + half - 1) < value
+        at = tl.where(below, at + half, at)
+        length -= half
+    last = tl.load(listed + at, mask=at < end, other=_BEYOND)
+    return at + (last < value).to(tl.int32)

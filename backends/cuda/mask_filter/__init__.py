@@ -1,0 +1,1 @@
+"""The valid-path mask."""
