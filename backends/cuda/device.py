@@ -1,0 +1,28 @@
+"""Facts of the device that kernels are built for."""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+import triton
+
+# multiprocessors that kernels divide their work for where there is no device: few under the
+# interpreter, so that small cases are divided too; as on an H100 where kernels are only compiled
+_INTERPRETED, _COMPILED = 4, 132
+
+
+def interpreting() -> bool:
+    """Whether Triton interprets kernels on the CPU, which is decided when it is imported."""
+    return bool(triton.knobs.runtime.interpret)
+
+
+@functools.cache
+def multiprocessors() -> int:
+    """Streaming multiprocessors of the device."""
+    if interpreting():
+        return _INTERPRETED
+    if not torch.cuda.is_available():
+        return _COMPILED
+    count: int = torch.cuda.get_device_properties().multi_processor_count
+    return count

@@ -1,0 +1,155 @@
+# torch's streams and events have no types:
+# mypy: disable-error-code="no-untyped-call"
+"""Streams, events and graphs of torch's device, and their stand-ins for the interpreter."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+
+class Stream:
+    """A stream of the device."""
+
+    def __init__(self) -> None:
+        self.torch = torch.cuda.Stream()
+        self._entered: list[Any] = []
+
+    def __enter__(self) -> Stream:
+        """Make it current."""
+        guard = torch.cuda.stream(self.torch)
+        guard.__enter__()
+        self._entered.append(guard)
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        """Restore the stream before."""
+        self._entered.pop().__exit__(*exc)
+
+    def synchronize(self) -> None:
+        """Wait for its launches."""
+        self.torch.synchronize()
+
+    def wait(self, event: Any) -> None:
+        """Later launches start after the event."""
+        self.torch.wait_event(event.torch)
+
+
+class Event:
+    """A point in a stream, with a time."""
+
+    def __init__(self) -> None:
+        self.torch = torch.cuda.Event(enable_timing=True)
+
+    def record(self, stream: Any) -> None:
+        """Mark the stream's present end."""
+        self.torch.record(stream.torch)
+
+    def synchronize(self) -> None:
+        """Wait until it is reached."""
+        self.torch.synchronize()
+
+    def elapsed_ms(self, since: Any) -> float:
+        """Milliseconds of device time since another event."""
+        elapsed: float = since.torch.elapsed_time(self.torch)
+        return elapsed
+
+
+class Graph:
+    """Launches that are recorded when they are first needed.
+
+    The first replay launches one by one: kernels are compiled and loaded on a batch that is valid,
+    which the arrays need not hold before. The launches are recorded right after it.
+    """
+
+    def __init__(self, launch: Callable[[], None], spaces: Spaces) -> None:
+        self._launch, self._spaces = launch, spaces
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def replay(self) -> None:
+        """Launch on the current stream; always the same stream for one graph."""
+        if self._graph is not None:
+            self._graph.replay()
+            return
+        self._launch()
+        self._graph = self._spaces.record(self._launch)
+
+
+class Spaces:
+    """What graphs are recorded in: a stream and a memory pool for each stream they run on.
+
+    Graphs of one stream never run at once and share memory, cuBLAS workspaces included.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[int, tuple[torch.cuda.Stream, Any]] = {}
+
+    def record(self, launch: Callable[[], None]) -> torch.cuda.CUDAGraph:
+        """The graph of what `launch` launches; nothing runs."""
+        current = torch.cuda.current_stream()
+        if current.cuda_stream not in self._of:
+            self._of[current.cuda_stream] = torch.cuda.Stream(), torch.cuda.graph_pool_handle()
+        side, pool = self._of[current.cuda_stream]
+        graph = torch.cuda.CUDAGraph()
+        side.wait_stream(current)
+        with torch.cuda.stream(side):
+            # other threads may allocate and wait meanwhile
+            graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+            try:
+                launch()
+            except BaseException:
+                with warnings.catch_warnings(), contextlib.suppress(RuntimeError):
+                    warnings.simplefilter("ignore")  # the graph is empty or invalid: it is left
+                    graph.capture_end()
+                raise
+            graph.capture_end()
+        current.wait_stream(side)
+        return graph
+
+
+class CallGraph:
+    """A graph under the interpreter: the calls themselves."""
+
+    def __init__(self, launch: Callable[[], None]) -> None:
+        self.replay = launch
+
+
+class HostStream:
+    """The calling thread: an interpreted launch is done when it returns."""
+
+    def __enter__(self) -> HostStream:
+        """Nothing to make current."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Nothing to restore."""
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""
+
+    def wait(self, event: Any) -> None:
+        """Nothing to wait for."""
+
+
+class HostEvent:
+    """A wall-clock time."""
+
+    def __init__(self) -> None:
+        self._at = 0.0
+
+    def record(self, stream: Any) -> None:
+        """Mark the present time."""
+        self._at = time.perf_counter()
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""
+
+    def elapsed_ms(self, since: Any) -> float:
+        """Milliseconds since another event."""
+        elapsed: float = self._at - since._at
+        return elapsed * 1e3
