@@ -1,0 +1,112 @@
+# Triton's language has no types:
+# mypy: disable-error-code="no-untyped-def,untyped-decorator"
+"""kv_reorder in place, one launch for all layers: a program owns a few columns of a request.
+
+What it holds of a request's rows it loads before it stores. Where a request has more rows, they
+go block by block in an order in which no row is read after it was written: rows that come from
+behind them first and ascending, then rows that come from before them, descending.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from xgr.backends.cuda.rows import parents_are_sound
+from xgr.backends.cuda.strides import need_dense_rows
+from xgr.ops.kv_reorder import BAD_PARENT
+from xgr.ops.spec import Problem
+from xgr.registry.kernel import Context, Launcher
+
+# rows that a program holds, and bytes of each: two sectors of a cache line
+_ROWS, _SEGMENT = 512, 64
+
+
+def build(problem: Problem, context: Context) -> Launcher:
+    """Tunables: `rows` that a program holds and `columns` of a head, powers of two."""
+    sizes = problem.sizes
+    layers, requests, groups, size = sizes["L"], sizes["B"], sizes["G"], sizes["d"]
+    item = 4 if problem.dtype == "float32" else 2
+    aligned = size & -size  # greatest power of two that divides a head
+    columns = context.config.get("columns", min(aligned, _SEGMENT // item))
+    block_r = min(triton.next_power_of_2(sizes["R"]), context.config.get("rows", _ROWS))
+    warps = min(max(block_r * columns * item // 2048, 1), 16)
+
+    def kv_reorder(
+        *,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        parent: torch.Tensor,
+        row_start: torch.Tensor,
+        live: torch.Tensor,
+        status: torch.Tensor,
+        step: int,
+    ) -> None:
+        need_dense_rows(
+            "kv_reorder", k=k, v=v, parent=parent, row_start=row_start, live=live, status=status
+        )
+        # with no slot to move the parents are checked all the same
+        planes = max(layers * step, 1)
+        _kv_reorder[(groups * (size // columns), planes, requests)](
+            k, v, parent, row_start, live, status, *k.stride()[:4], *v.stride()[:4], step,
+            D=size, BAD=BAD_PARENT, BLOCK_R=block_r, BLOCK_C=columns, num_warps=warps,
+        )  # fmt: skip
+
+    return kv_reorder
+
+
+@triton.jit(do_not_specialize=["step"])
+def _kv_reorder(
+    k, v, parent, row_start, live, status,
+    k_layer, k_row, k_slot, k_head, v_layer, v_row, v_slot, v_head, step,
+    D: tl.constexpr, BAD: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+):  # fmt: skip
+    column, plane, b = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    first = tl.load(row_start + b)
+    count = tl.load(live + b)
+    if not parents_are_sound(parent, first, tl.load(row_start + b + 1), count, BLOCK_R):
+        if (column == 0) & (plane == 0):
+            tl.store(status + b, tl.load(status + b) | BAD)
+    elif step > 0:
+        head, inner = column // (D // BLOCK_C), column % (D // BLOCK_C) * BLOCK_C
+        layer, slot = (plane // step).to(tl.int64), plane % step
+        _move(k + layer * k_layer + slot * k_slot + head * k_head + inner,
+              parent, first, count, k_row, BLOCK_R, BLOCK_C)  # fmt: skip
+        _move(v + layer * v_layer + slot * v_slot + head * v_head + inner,
+              parent, first, count, v_row, BLOCK_R, BLOCK_C)  # fmt: skip
+
+
+@triton.jit
+def _move(base, parent, first, count, stride, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr):
+    if count <= BLOCK_R:
+        _move_block(base, parent, first, count, 0, stride, -1, BLOCK_R, BLOCK_C)
+    else:
+        blocks = tl.cdiv(count, BLOCK_R)
+        for block in range(0, blocks):
+            _move_block(base, parent, first, count, block, stride, 1, BLOCK_R, BLOCK_C)
+        for back in range(0, blocks):
+            block = blocks - 1 - back
+            _move_block(base, parent, first, count, block, stride, 0, BLOCK_R, BLOCK_C)
+
+
+@triton.jit
+def _move_block(
+    base, parent, first, count, block, stride, BEHIND: tl.constexpr,
+    BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+):  # fmt: skip
+    """Rows of one block whose parent lies behind them (1), before them (0), or either (-1)."""
+    at = block * BLOCK_R + tl.arange(0, BLOCK_R)
+    row = first + at
+    source = tl.load(parent + row, mask=at < count, other=0)
+    if BEHIND == 1:
+        moves = (at < count) & (source > row)
+    elif BEHIND == 0:
+        moves = (at < count) & (source < row)
+    else:
+        moves = (at < count) & (source != row)
+    inner = tl.arange(0, BLOCK_C)[None, :]
+    value = tl.load(base + source.to(tl.int64)[:, None] * stride + inner, mask=moves[:, None])
+    # other warps of the program read the rows that this one is about to write
+    tl.debug_barrier()
+    tl.store(base + row.to(tl.int64)[:, None] * stride + inner, value, mask=moves[:, None])

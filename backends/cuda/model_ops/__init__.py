@@ -1,0 +1,1 @@
+"""The plain ops: one kernel each, nothing to tune."""

@@ -1,0 +1,43 @@
+# Triton's language has no types:
+# mypy: disable-error-code="no-untyped-def,untyped-decorator"
+"""Gated activations of a fused projection [gate | up]."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from xgr.backends.cuda.strides import need_dense_rows
+from xgr.ops.spec import Problem
+from xgr.registry.kernel import Launcher
+
+
+def build_gate(problem: Problem, gelu: bool) -> Launcher:
+    """Launcher of swiglu, or of gelu_gated."""
+    rows, size = problem.sizes["N"], problem.sizes["I"]
+    block = min(triton.next_power_of_2(size), 1024)
+    grid = (rows, triton.cdiv(size, block))
+
+    def gated(*, gate_up: torch.Tensor, out: torch.Tensor) -> None:
+        need_dense_rows(problem.op, gate_up=gate_up, out=out)
+        _gated[grid](gate_up, out, gate_up.stride(0), out.stride(0), size, GELU=gelu, BLOCK=block)
+
+    return gated
+
+
+@triton.jit
+def _gated(
+    gate_up, out, in_stride, out_stride, SIZE: tl.constexpr, GELU: tl.constexpr, BLOCK: tl.constexpr
+):
+    row = tl.program_id(0).to(tl.int64)
+    at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < SIZE
+    gate = tl.load(gate_up + row * in_stride + at, mask=inside, other=0).to(tl.float32)
+    up = tl.load(gate_up + row * in_stride + SIZE + at, mask=inside, other=0).to(tl.float32)
+    inner = gate
+    if GELU:
+        # (1 + tanh(y)) / 2 = sigmoid(2 y), y = sqrt(2 / pi) (gate + 0.044715 gate^3)
+        inner = 1.5957691216057308 * gate * (1 + 0.044715 * gate * gate)
+    result = gate / (1 + tl.exp(-inner)) * up
+    tl.store(out + row * out_stride + at, result.to(out.dtype.element_ty), mask=inside)

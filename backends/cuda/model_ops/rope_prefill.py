@@ -1,0 +1,78 @@
+# Triton's language has no types:
+# mypy: disable-error-code="no-untyped-def,untyped-decorator"
+"""rope_prefill: a program some heads of a packed token."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from xgr.backends.cuda.model_ops.rotary import blocks, rotate_heads
+from xgr.backends.cuda.rows import request_of
+from xgr.backends.cuda.strides import need_dense_rows
+from xgr.ops.spec import Problem
+from xgr.registry.kernel import Context, Launcher
+
+
+def build(problem: Problem, context: Context) -> Launcher:
+    """Tokens, heads and requests are fixed; where prompts lie is read on the device."""
+    sizes = problem.sizes
+    requests = sizes["B"]
+    heads, groups, size = sizes["H"], sizes["G"], sizes["d"]
+    (block_h, block_f), parts = blocks(heads, groups, size)
+    block_b, grid = triton.next_power_of_2(requests), (sizes["N"], parts)
+
+    def rope_prefill(
+        *,
+        qkv: torch.Tensor,
+        cos: torch.Tensor,
+        sin: torch.Tensor,
+        q_start: torch.Tensor,
+        prompt_start: torch.Tensor,
+        prompt_len: torch.Tensor,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        out: torch.Tensor,
+        eps: float,
+        q_norm: torch.Tensor | None = None,
+        k_norm: torch.Tensor | None = None,
+    ) -> None:
+        need_dense_rows(
+            "rope_prefill",
+            qkv=qkv, cos=cos, sin=sin, q_start=q_start, prompt_start=prompt_start,
+            prompt_len=prompt_len, k=k, v=v, out=out, q_norm=q_norm, k_norm=k_norm,
+        )  # fmt: skip
+        _rope_prefill[grid](
+            qkv, cos, sin, cos if q_norm is None else q_norm, cos if k_norm is None else k_norm,
+            q_start, prompt_start, prompt_len, k, v, out,
+            qkv.stride(0), cos.stride(0), sin.stride(0),
+            *k.stride()[:2], *v.stride()[:2], *out.stride()[:2], eps, requests,
+            H=heads, G=groups, D=size, NORM_Q=q_norm is not None, NORM_K=k_norm is not None,
+            BLOCK_B=block_b, BLOCK_H=block_h, BLOCK_F=block_f, num_warps=2,
+        )  # fmt: skip
+
+    return rope_prefill
+
+
+@triton.jit(do_not_specialize=["requests"])
+def _rope_prefill(
+    qkv, cos, sin, q_norm, k_norm, q_start, prompt_start, prompt_len, k, v, out,
+    qkv_row, cos_row, sin_row, k_row, k_head, v_row, v_head, out_row, out_head, eps, requests,
+    H: tl.constexpr, G: tl.constexpr, D: tl.constexpr, NORM_Q: tl.constexpr, NORM_K: tl.constexpr,
+    BLOCK_B: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_F: tl.constexpr,
+):  # fmt: skip
+    row, part = tl.program_id(0), tl.program_id(1)
+    b = request_of(row, q_start, requests, BLOCK_B)
+    alive = b < requests
+    # the tokens of a request are the last ones of its prompt
+    back = tl.load(q_start + b + 1, mask=alive, other=0) - row
+    position = (tl.load(prompt_len + b, mask=alive, other=0) - back).to(tl.int64)
+    target = tl.load(prompt_start + b, mask=alive, other=0) + position
+    row = row.to(tl.int64)
+    rotate_heads(
+        qkv + row * qkv_row, cos + position * cos_row, sin + position * sin_row, q_norm, k_norm,
+        out + row * out_row, k + target * k_row, v + target * v_row, out_head, k_head, v_head,
+        alive, eps, part,
+        H, G, D, NORM_Q, NORM_K, BLOCK_H, BLOCK_F,
+    )  # fmt: skip
