@@ -1,0 +1,149 @@
+"""The launch of the attention kernel, with or without either stage."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import triton
+
+from xgr.backends.cuda.device import interpreting, multiprocessors
+from xgr.backends.cuda.staged_attention.heuristic import (
+    Tiles,
+    choose,
+    power_of_two,
+    tile_count,
+)
+from xgr.backends.cuda.staged_attention.kernel import attention_kernel
+from xgr.errors import InputError
+from xgr.ops.dtype import float32, int32
+from xgr.ops.spec import Problem
+from xgr.registry.kernel import Context
+
+LOG2_E = math.log2(math.e)
+
+
+class Attention:
+    """`attention_kernel` bound to a problem that has the axes R, H, G, d and B.
+
+    Attributes:
+        tiles: how the problem is cut.
+    """
+
+    def __init__(self, problem: Problem, context: Context) -> None:
+        a = problem.sizes
+        self._rows, self._requests = a["R"], a["B"]
+        self.tiles = choose(problem, multiprocessors(), architecture(), context.config)
+        self._grid = (tile_count(problem, self.tiles), self.tiles.splits, a["G"])
+        self._workspaces = workspaces(problem, context, self.tiles)
+        self._constants = constants(problem, self.tiles)
+
+    def __call__(
+        self,
+        *,
+        q: torch.Tensor,
+        row_start: torch.Tensor,
+        live: torch.Tensor,
+        scale: float,
+        out: torch.Tensor,
+        lse: torch.Tensor,
+        k: torch.Tensor | None = None,
+        v: torch.Tensor | None = None,
+        prompt_start: torch.Tensor | None = None,
+        prompt_len: torch.Tensor | None = None,
+        k_unshared: torch.Tensor | None = None,
+        v_unshared: torch.Tensor | None = None,
+        ancestors: torch.Tensor | None = None,
+        bias: torch.Tensor | None = None,
+        step: int = 0,
+    ) -> None:
+        """Launch on the current stream; see `xgr.ops` for the arguments."""
+        attention_kernel[self._grid](
+            q, k, v, k_unshared, v_unshared, ancestors, bias,
+            prompt_start, prompt_len, row_start, live,
+            out, lse, *self._workspaces,
+            self._rows, self._requests, step, positive(scale) * LOG2_E,
+            strides("q", q), strides("k", k), strides("v", v),
+            strides("k_unshared", k_unshared), strides("v_unshared", v_unshared),
+            strides("ancestors", ancestors), strides("bias", bias),
+            strides("out", out), strides("lse", lse),
+            **self._constants,
+        )  # fmt: skip
+
+
+def strides(name: str, tensor: torch.Tensor | None) -> tuple[int, ...]:
+    """Strides of all axes but the last.
+
+    Raises:
+        InputError: elements of the last axis lie apart.
+    """
+    if tensor is None:
+        return ()
+    *outer, last = tensor.stride()
+    if last != 1 and tensor.shape[-1] > 1:
+        raise InputError(
+            f"{name} has strides {list(tensor.stride())}, need 1 in the last axis: "
+            f"pass {name}.contiguous()"
+        )
+    return tuple(outer)
+
+
+def positive(scale: float) -> float:
+    """The scale, where the kernels can take it.
+
+    Raises:
+        InputError: it is not above 0.
+    """
+    if not scale > 0:
+        raise InputError(f"scale is {scale}, need more than 0: turn the sign of the queries")
+    return scale
+
+
+def workspaces(problem: Problem, context: Context, tiles: Tiles) -> tuple[Any, Any, Any]:
+    """Sums, stats and arrivals for `partials`; None of each where nothing is split."""
+    if tiles.splits == 1:
+        return None, None, None
+    a = problem.sizes
+    places = tile_count(problem, tiles) * a["G"]
+    slots = places * tiles.splits
+    arrivals: Any = context.empty((places,), int32)
+    arrivals.zero_()
+    sums = context.empty((slots, tiles.block_m, block_d(problem)), float32)
+    return sums, context.empty((slots, 2, tiles.block_m), float32), arrivals
+
+
+def constants(problem: Problem, tiles: Tiles) -> dict[str, int]:
+    """What the kernels of staged attention and of prefill are compiled for, and with."""
+    a = problem.sizes
+    fixed = {
+        "GROUP": a["H"] // a["G"],
+        "SIZE": a["d"],
+        "REQUESTS": power_of_two(a["B"] + 1),
+        "BLOCK_M": tiles.block_m,
+        "BLOCK_N": tiles.block_n,
+        "BLOCK_D": block_d(problem),
+        "SPLITS": tiles.splits,
+        "CHUNK": tiles.chunk,
+        # the interpreter has no products of bfloat16
+        "WIDEN": interpreting() and problem.dtype == "bfloat16",
+        "num_warps": tiles.warps,
+        "num_stages": tiles.stages,
+    }
+    if problem.dtype == "float32":
+        # left to itself, ptxas spills a few registers of exact products for more blocks an SM
+        fixed["maxnreg"] = min(255, 65536 // (32 * tiles.warps))
+    return fixed
+
+
+def block_d(problem: Problem) -> int:
+    """Columns of a tile of vectors."""
+    return power_of_two(max(16, problem.sizes["d"]))
+
+
+def architecture() -> int:
+    """The device's, 90 for sm_90, which also stands in under the interpreter."""
+    if interpreting():
+        return 90
+    target = triton.runtime.driver.active.get_current_target()
+    return int(target.arch)

@@ -1,0 +1,5 @@
+"""Attention of beams over their own tokens."""
+
+from xgr.backends.cuda.staged_attention.heuristic import LARGEST_HEAD, TUNABLES
+
+FACTS = {"triton": {"tunables": TUNABLES, "limits": {"d": (1, LARGEST_HEAD)}}}
