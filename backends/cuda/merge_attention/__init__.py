@@ -1,0 +1,1 @@
+"""Merge of attention parts by online softmax."""
