@@ -1,0 +1,177 @@
+"""How attention is cut into tiles, units and parts, and that the cuts do not show."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cuda.interpreter import QUIET, WHY_NOT, interpreted
+from xgr.backends.cpu_ref.buckets import relative_buckets
+from xgr.backends.cuda.prefill_attention.buckets import bucket_table
+from xgr.backends.cuda.staged_attention.heuristic import (
+    TUNABLES,
+    Tiles,
+    choose,
+    power_of_two,
+    tile_count,
+)
+from xgr.conformance import Outcome, run_case
+from xgr.errors import InputError
+from xgr.ops import spec
+from xgr.ops.spec import Case, Problem
+from xgr.registry.kernel import Context, Kernel, Launcher
+
+H200 = {"cores": 132, "arch": 90}
+
+
+def staged(dtype: str = "bfloat16", **sizes: int) -> Problem:
+    axes = {"R": 128, "H": 16, "G": 8, "d": 128, "T": 1024, "S": 2, "B": 1} | sizes
+    return Problem.of("staged_attention", dtype, {"ancestors": True}, **axes)
+
+
+def tiles(problem: Problem, **config: int) -> Tiles:
+    return choose(problem, config=config, **H200)
+
+
+@given(st.lists(st.integers(0, 70), min_size=1, max_size=9), st.integers(0, 40), st.integers(1, 32))
+def test_tiles_hold_rows_of_any_widths(widths: list[int], spare: int, rows_a_tile: int) -> None:
+    starts = [0, *itertools.accumulate(widths)]
+    total = starts[-1] + spare
+    ends = [*starts[1:], total]
+    first = [start // rows_a_tile + b for b, start in enumerate(starts)]
+    problem = staged(R=total, B=len(widths), H=1, G=1)
+    count = tile_count(problem, Tiles(rows_a_tile, 64, warps=4, stages=3))
+    covered: list[int] = []
+    for tile in range(count):
+        request = sum(f <= tile for f in first) - 1
+        begin = starts[request] + (tile - first[request]) * rows_a_tile
+        covered += range(begin, min(begin + rows_a_tile, ends[request]))
+    assert covered == list(range(total))
+
+
+def test_few_blocks_are_split_until_the_machine_is_full() -> None:
+    assert [tiles(staged(R=rows)).splits for rows in (128, 256, 512, 4096)] == [8, 4, 2, 1]
+    assert tiles(staged(R=4, T=8192)).splits == 16
+
+
+def test_no_more_parts_than_there_are_keys_for() -> None:
+    assert tiles(staged(T=256)).splits == 2
+    assert tiles(staged(T=1)).splits == 1
+    assert tiles(Problem.of("unshared_attention", R=4, S=2, H=2, G=1, d=64, B=1)).splits == 1
+
+
+def test_head_sizes_and_dtypes_have_tiles_of_their_own() -> None:
+    assert tiles(staged()) == Tiles(64, 64, warps=4, stages=3, splits=8)
+    assert tiles(staged(d=256)).block_n < 64
+    assert tiles(staged("float32")).block_m < 64
+    assert tiles(staged(R=4)).block_m == 16
+    assert tiles(staged(R=4, H=64, G=1, d=64)).block_m == 64  # a row's heads stay together
+
+
+@pytest.mark.parametrize("name", TUNABLES)
+def test_a_tuned_value_overrules(name: str) -> None:
+    got = tiles(staged(), **{name: 2})
+    assert getattr(got, name) == 2
+    # all else as chosen, but for the splits that fill the machine with smaller tiles
+    assert replace(got, splits=8) == replace(tiles(staged()), **({name: 2} | {"splits": 8}))
+
+
+def test_powers_of_two() -> None:
+    assert [power_of_two(n) for n in (1, 2, 3, 16, 17)] == [1, 2, 4, 16, 32]
+
+
+@pytest.mark.parametrize(("buckets", "max_distance"), [(32, 128), (16, 128), (8, 64), (16, 20)])
+def test_buckets_are_the_definition_s(buckets: int, max_distance: int) -> None:
+    expected = relative_buckets(-np.arange(3000), buckets, max_distance, bidirectional=False)
+    np.testing.assert_array_equal(bucket_table(3000, buckets, max_distance), expected)
+
+
+# -- kernels, interpreted -------------------------------------------------------------------------
+
+needs_interpreter = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+
+
+class Fixed:
+    """A kernel's context with other tuned values."""
+
+    def __init__(self, context: Context, config: Mapping[str, int]) -> None:
+        self.config = config
+        self.empty, self.bind = context.empty, context.bind
+
+
+def forced(op: str, config: Mapping[str, int]) -> str:
+    """The name of a kernel that is built with given values."""
+    from importlib import import_module
+
+    body = import_module(f"xgr.backends.cuda.{op}.triton")
+
+    def build(problem: Problem, context: Context) -> Launcher:
+        launcher: Launcher = body.build(problem, Fixed(context, config))
+        return launcher
+
+    name = f"cuda.{'_'.join(f'{k}{v}' for k, v in config.items())}"
+    rt = interpreted()
+    if name not in {k.name for k in rt.kernels(op)}:
+        rt.register(Kernel(op, name, build, priority=-1))
+    return name
+
+
+CUT = {"block_m": 16, "block_n": 16, "splits": 4, "chunk": 1}
+ROWS = {"R": 5, "H": 2, "G": 1, "d": 16, "B": 2}
+SPLIT_CASES = [
+    Case("staged_attention", {**ROWS, "T": 140, "S": 2}, "float16", {"step": 2, "ancestors": True}),
+    Case("staged_attention", {**ROWS, "T": 140, "S": 2}, "float32", {"step": 1}),
+    Case("shared_attention", {**ROWS, "T": 140}, "bfloat16", {"prompt": "full"}),
+    Case(
+        "prefill_attention",
+        {"N": 9, "H": 2, "G": 1, "d": 16, "T": 140, "B": 2},
+        "float16",
+        {"causal": True, "cached": True},
+    ),
+    Case(
+        "prefill_attention",
+        {"N": 20, "H": 2, "G": 1, "d": 16, "T": 140, "B": 2},
+        "float32",
+        {"causal": False, "cached": True, "buckets": 8},
+    ),
+]
+
+
+@needs_interpreter
+@pytest.mark.parametrize("case", SPLIT_CASES, ids=[case.id for case in SPLIT_CASES])
+@pytest.mark.filterwarnings(*(mark.args[0] for mark in QUIET))
+def test_a_split_prompt_is_joined(case: Case) -> None:
+    # runs twice in a row: the counters of arrived parts are back at zero
+    result = run_case(interpreted(), forced(case.op, CUT), case)
+    assert result.outcome is Outcome.OK, "\n".join(result.notes)
+
+
+def arguments(case: Case) -> dict[str, Any]:
+    rt, declared = interpreted(), spec(case.op)
+    host = declared.build(case)
+    values = {k: rt.upload(x) if isinstance(x, np.ndarray) else x for k, x in host.items()}
+    q: Any = values["q"]
+    return {**values, "out": q.clone(), "lse": q[..., 0].float().clone()}
+
+
+@needs_interpreter
+@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan")])
+def test_a_scale_that_is_not_positive_is_refused(scale: float) -> None:
+    case = Case("shared_attention", {**ROWS, "T": 20}, "float32")
+    with pytest.raises(InputError, match="scale is"):
+        interpreted().shared_attention(**{**arguments(case), "scale": scale})
+
+
+@needs_interpreter
+def test_columns_that_lie_apart_are_refused_by_name() -> None:
+    values = arguments(Case("shared_attention", {**ROWS, "T": 20}, "float32"))
+    values["k"] = values["k"].transpose(0, 2).contiguous().transpose(0, 2)
+    with pytest.raises(InputError, match=r"k has strides \[1, 20, 20\]"):
+        interpreted().shared_attention(**values)
