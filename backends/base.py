@@ -105,9 +105,10 @@ class Backend(ABC):
     def probe(cls) -> Probe:
         """Whether it can run here; never raises."""
 
+    @classmethod
     @abstractmethod
-    def kernels(self) -> Iterable[Kernel]:
-        """Its kernel records; bodies are imported on bind."""
+    def kernels(cls) -> Iterable[Kernel]:
+        """Its kernel records, on any machine; bodies are imported on bind."""
 
     @property
     def arch(self) -> str:

@@ -82,7 +82,8 @@ class CpuBackend(Backend):
         """Always available: NumPy is a dependency."""
         return Probe(True, f"NumPy {np.__version__}, {os.cpu_count()} cores")
 
-    def kernels(self) -> Iterable[Kernel]:
+    @classmethod
+    def kernels(cls) -> Iterable[Kernel]:
         """Up to two an op: the definition and a fast one."""
         return KERNELS
 

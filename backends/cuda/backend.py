@@ -82,7 +82,8 @@ class CudaBackend(Backend):
             f"torch {torch.__version__}, CUDA {torch.version.cuda}, Triton {triton.__version__}",
         )
 
-    def kernels(self) -> Iterable[Kernel]:
+    @classmethod
+    def kernels(cls) -> Iterable[Kernel]:
         """One or more an op."""
         return KERNELS
 
@@ -137,6 +138,11 @@ class CudaBackend(Backend):
         """Element type."""
         kind = array.dtype
         return dtype(self._host.NAMES.get(kind, str(kind).removeprefix("torch.")))
+
+    def address(self, array: Any) -> int:
+        """Of its first element, as kernels read it from a descriptor."""
+        place: int = array.data_ptr()
+        return place
 
     def stream(self, core_group: int = 0) -> Stream:
         """A new stream on all SMs.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from xgr.backends.cuda.backend import CudaBackend
-from xgr.runtime import Runtime
+from xgr.runtime import Runtime, runtime
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -14,4 +14,4 @@ def rt() -> Runtime:
     probe = CudaBackend.probe()
     if not probe.available:
         pytest.skip("; ".join(map(str, probe.reasons)))
-    return Runtime("cuda", CudaBackend())
+    return runtime("cuda")

@@ -99,13 +99,13 @@ def gaps_of(device: str) -> Sequence[Gap]:
 
 
 def kernels_of(device: str, op: str) -> Sequence[Kernel | str]:
-    """Kernel records of an op on a device, and "composed" where its parts are; [""] for none."""
-    rt = runtime_of(device)
-    if isinstance(rt, str):
-        return [""]
-    kernels: list[Kernel | str] = list(rt.kernels(op))
+    """Kernel records of an op on a device, and "composed" where its parts are; [""] for none.
+
+    Those of a built-in backend are known where its device is not.
+    """
+    kernels: list[Kernel | str] = list(_records(device, op))
     parts = specs()[op].composed_of
-    if parts and all(rt.kernels(part) for part in parts):
+    if parts and all(_records(device, part) for part in parts):
         kernels.append("composed")
     return kernels or [""]
 
@@ -121,6 +121,15 @@ def runtime_of(device: str) -> Runtime | str:
         return runtime(device)
     except BackendMissing as missing:
         return str(missing)
+
+
+def _records(device: str, op: str) -> Sequence[Kernel]:
+    rt = runtime_of(device)
+    if not isinstance(rt, str):
+        return rt.kernels(op)
+    if device not in discover.BUILT_IN:
+        return ()
+    return [k for k in discover.load(device).kernels() if k.op == op]
 
 
 def named(what: str, name: str, known: Sequence[str]) -> Sequence[str]:

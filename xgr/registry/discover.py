@@ -14,11 +14,12 @@ GROUP = "xgr.backends"
 # device name -> module:class; the module is imported when the device is asked for
 BUILT_IN = {
     "cpu": "xgr.backends.cpu_ref.backend:CpuBackend",
+    "cuda": "xgr.backends.cuda.backend:CudaBackend",
     "null": "xgr.backends.null.backend:NullBackend",
 }
 
 # devices that belong to backends of their own packages or later releases, for a clear error
-PLANNED = {"cuda": "NVIDIA GPUs", "npu": "Ascend NPUs"}
+PLANNED = {"npu": "Ascend NPUs"}
 
 
 @dataclass(frozen=True, slots=True)
