@@ -142,6 +142,10 @@ class Backend(ABC):
     def dtype_of(self, array: Array) -> DType:
         """Element type of an array."""
 
+    def address(self, array: Array) -> int | None:
+        """Where kernels find an array that a descriptor names; None where there is none such."""
+        return None
+
     # -- order and memory ---------------------------------------------------------------------
 
     @abstractmethod

@@ -65,7 +65,7 @@ def test_everything_is_launched_and_nothing_read(
     engine, catalogue = recommender.engine, recommender.store.current
     prepared = prepare(recommender, world, filtered)
     first = engine.launch(prepared, catalogue)
-    first.decode.replay()
+    engine.launch(prepared, catalogue)
     assert counted["empty"] > 0
     counted.clear()
     batch = engine.launch(prepared, catalogue)

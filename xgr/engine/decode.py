@@ -58,7 +58,7 @@ class Decode:
         requests = batch.root_live.shape[0]
         self._rt, self._decoder, self._levels, self._config = rt, decoder, levels, config
         self._batch, self._hidden = batch, hidden
-        self.trie, self._filters = trie, filters
+        self._trie, self._filters = trie, filters
         self._own = (cache.own_keys[:, :rows], cache.own_values[:, :rows])
         self.beams = [Beams.empty(rt, rows, requests) for _ in levels]
         self._logits: list[Array] = []
@@ -79,6 +79,7 @@ class Decode:
         self._forward = Forward(rt, decoder, layout, first, workspace)
         self._bind()
         self._graph = rt.capture(self._launch)
+        self._trie = self._filters = None
 
     def plan(self, layout: Layout) -> None:
         """Tell the attention kernels the batch's lengths and widths, off the critical path."""
@@ -88,9 +89,15 @@ class Decode:
         ]
         self._forward.plan(layout.prompt_start, layout.prompt_len, widths)
 
-    def replay(self) -> None:
-        """Launch the whole decode."""
+    def replay(self, trie: Trie | None, filters: Filters | None) -> None:
+        """Launch the whole decode over the catalogue that is served.
+
+        What was recorded finds it by the descriptor, what is launched each time by these. They are
+        not kept: a catalogue that is served no longer goes with its last batch.
+        """
+        self._trie, self._filters = trie, filters
         self._graph.replay()
+        self._trie = self._filters = None
 
     def _bind(self) -> None:
         bind, rt = Binder(self._rt), self._rt
@@ -147,7 +154,7 @@ class Decode:
             "live": before.live if before else batch.root_live,
             "row_start_out": batch.row_start,
             "out_width": batch.widths[at],
-            "trie": self.trie if level.constrained else None,
+            "trie": self._trie if level.constrained else None,
             "filters": self._filters if level.constrained else None,
             "parent": out.parent,
             "code": out.code,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from xgr.catalog import Catalogue
-from xgr.catalog.device import FilterBuffers, upload_trie
+from xgr.catalog.device import FilterBuffers, Served
 from xgr.engine.config import EngineConfig
 from xgr.engine.decode import Decode, Level
 from xgr.engine.layout import Layout, check_fits, lay_out, pack, round_up
@@ -17,7 +17,7 @@ from xgr.engine.results import Outcome, Results, Spelling
 from xgr.engine.state import BatchState, KVCache
 from xgr.errors import InputError
 from xgr.models.decoder import Activations, Decoder, Prefill, Workspace
-from xgr.ops.array import Array, Trie
+from xgr.ops.array import Array
 from xgr.ops.dtype import int32
 from xgr.runtime import Runtime
 
@@ -82,7 +82,7 @@ class Engine:
             f"max_requests={limits.max_requests}: the K/V alone",
         )
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
-        self._trie: tuple[str, Trie] | None = None
+        self._served = Served(rt, limits.filter_masks)
         self._launched = 0
         # of each level, the code of a token: for paths that are found in the catalogue by token
         self._codes = tuple({token: code for code, token in enumerate(i)} for i in self.token_ids)
@@ -134,7 +134,7 @@ class Engine:
     def forget(self) -> None:
         """Drop programs and uploads; the next batches make them anew."""
         self._kept.clear()
-        self._trie = None
+        self._served = Served(self.rt, self.config.filter_masks)
 
     def _launch(self, prepared: Sequence[Prepared], catalogue: Catalogue) -> Batch:
         rt = self.rt
@@ -165,26 +165,25 @@ class Engine:
                 self._prompt_space,
             ),
         )
-        trie = self._trie_of(catalogue) if self.config.constrained else None
-        buffers = self._filters(catalogue, layout.requests) if filtered else None
+        buffers = self._buffers(layout.requests) if filtered else None
+        chosen = buffers.over(self._words(catalogue)) if buffers else None
+        trie = self._served.trie(catalogue) if self.config.constrained else None
         decode = self._keep(
             ("decode", layout.rows, state, lasts, buffers),
             lambda: Decode(
                 rt, self.decoder, self._levels, self.config, self.kv_mode, self._cache, state,
-                lasts.normed, layout.rows, trie, buffers.filters if buffers else None,
-                self._beam_space,
+                lasts.normed, layout.rows, trie, chosen, self._beam_space,
             ),
         )  # fmt: skip
-        decode.trie = trie
         state.write(layout)
         padding = [0] * (layout.tokens - layout.q_start[-1])
         rt.write(prefill.ids, [t for r in requests for t in r.token_ids] + padding)
         prefill.launch()
         # host work of the batch, under the prefill where the device runs by itself
         if buffers is not None:
-            buffers.write(filters)
+            buffers.write(filters, self._served)
         decode.plan(layout)
-        decode.replay()
+        decode.replay(trie, chosen)
         return Batch(prepared, catalogue, layout, decode, state.status, self._launched)
 
     def collect(self, batch: Batch) -> list[Outcome]:
@@ -237,20 +236,23 @@ class Engine:
                 f"for {sizes}: rebase the catalogue on the model's codes (Catalogue.rebase)"
             )
 
-    def _trie_of(self, catalogue: Catalogue) -> Trie:
-        if self._trie is None or self._trie[0] != catalogue.version:
-            self._trie = (catalogue.version, upload_trie(self.rt, catalogue))
-        return self._trie[1]
-
-    def _filters(self, catalogue: Catalogue, requests: int) -> FilterBuffers:
-        capacity, masks = self.config.filter_capacity, self.config.filter_masks
+    def _words(self, catalogue: Catalogue) -> tuple[Array, ...]:
+        masks = self.config.filter_masks
         words = sum(-(-len(level) // 32) for level in catalogue.levels)
+        return _held(
+            lambda: self._served.words(catalogue),
+            4 * masks * words,
+            f"filter_masks={masks}: the registered filters in use",
+        )
+
+    def _buffers(self, requests: int) -> FilterBuffers:
+        capacity = self.config.filter_capacity
         return self._keep(
-            ("filters", catalogue.version, requests),
+            ("filters", requests),
             lambda: _held(
-                lambda: FilterBuffers(self.rt, catalogue, requests, capacity, masks),
-                4 * (catalogue.depth * capacity + masks * words),
-                f"filter_capacity={capacity} and filter_masks={masks}: the filters of a batch",
+                lambda: FilterBuffers(self.rt, self.depth, requests, capacity),
+                4 * self.depth * capacity,
+                f"filter_capacity={capacity}: the filters of a batch",
             ),
         )
 

@@ -37,6 +37,11 @@ class TrieLevel:
     first_child: Array | None
 
 
+# int64 words of a level in a descriptor: address of `code`, number of nodes, addresses of
+# `first_child` and of the bits of registered filters (0 for none), uint32 words of one filter
+DESCRIBED = ("code", "nodes", "first_child", "words", "mask_pitch")
+
+
 @dataclass(frozen=True, slots=True)
 class Trie:
     """The catalogue as kernels read it; the children of the root are all nodes of level 0.
@@ -45,8 +50,8 @@ class Trie:
         levels: one `TrieLevel` a level.
         level_sizes: K_l, the number of codes of each level.
         version: the catalogue's version, for messages.
-        descriptor: int64 device array of addresses and counts, for backends that read the
-            catalogue through it; None where arrays are passed as they are.
+        descriptor: int64 device array, the words of `DESCRIBED` for each level, for backends that
+            read the catalogue through it; None where arrays are passed as they are.
     """
 
     levels: tuple[TrieLevel, ...]

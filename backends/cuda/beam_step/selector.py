@@ -140,7 +140,8 @@ class Selector:
             count_of=self._children["count_of"], status=status,
             K=self._columns, groups=self._groups,
             TRIE=constrained, NORM=mode, SPLITS=self._splits, STRICT=self._strict,
-            RATIO=self._ratio, CHUNK=self._chunk, STEP=self._step, num_warps=warps, maxnreg=REGISTERS,
+            RATIO=self._ratio, CHUNK=self._chunk, STEP=self._step, num_warps=warps,
+            maxnreg=REGISTERS,
         )  # fmt: skip
         expand_groups[(-(-self._targets // 8),)](
             groups_kept=self._groups_kept, found=self._found[0], tile_max=self._tile_max,

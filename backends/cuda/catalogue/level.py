@@ -15,13 +15,11 @@ import triton
 import triton.language as tl
 
 from xgr.errors import InputError
-from xgr.ops.array import ALLOW, EXCLUDE, Filters, Trie
+from xgr.ops.array import ALLOW, DESCRIBED, EXCLUDE, Filters, Trie
 
-# int64 words of the descriptor that describe one level: address of `code`, number of nodes,
-# address of `first_child`, address of the mask words, words of one mask
-FIELDS = 5
-
-_FIELDS = tl.constexpr(FIELDS)
+# int64 words of a level in the descriptor, and where each of them is
+_FIELDS = tl.constexpr(len(DESCRIBED))
+_CODE, _NODES, _FIRST_CHILD, _WORDS, _MASK_PITCH = map(tl.constexpr, range(len(DESCRIBED)))
 _EXCLUDE, _ALLOW = tl.constexpr(EXCLUDE), tl.constexpr(ALLOW)
 # above every node
 _BEYOND = tl.constexpr(0x7FFFFFFF)
@@ -85,7 +83,7 @@ NOTHING: dict[str, Any] = {
 def codes_of(descriptor, code, level):
     """Codes of the nodes of a level."""
     if descriptor is not None:
-        code = tl.load(descriptor + level * _FIELDS).to(tl.pointer_type(tl.int32))
+        code = tl.load(descriptor + level * _FIELDS + _CODE).to(tl.pointer_type(tl.int32))
     return code
 
 
@@ -96,12 +94,12 @@ def children_of(node, descriptor, first_child, nodes_here, nodes_above, level, R
         low = 0
         count = nodes_here
         if descriptor is not None:
-            count = tl.load(descriptor + 1).to(tl.int32)
+            count = tl.load(descriptor + _NODES).to(tl.int32)
     else:
         if descriptor is not None:
             above = descriptor + (level - 1) * _FIELDS
-            nodes_above = tl.load(above + 1).to(tl.int32)
-            first_child = tl.load(above + 2).to(tl.pointer_type(tl.int32))
+            nodes_above = tl.load(above + _NODES).to(tl.int32)
+            first_child = tl.load(above + _FIRST_CHILD).to(tl.pointer_type(tl.int32))
         exists = (node >= 0) & (node < nodes_above)
         low = tl.load(first_child + node, mask=exists, other=0)
         count = tl.load(first_child + node + 1, mask=exists, other=0) - low
@@ -128,8 +126,8 @@ def kept(child, inside, rule, first, end, listed, slot, descriptor, words, mask_
     alive = inside & ((rule != _EXCLUDE) | ~named) & ((rule != _ALLOW) | named)
     if descriptor is not None:
         here = descriptor + level * _FIELDS
-        words = tl.load(here + 3).to(tl.pointer_type(tl.uint32))
-        mask_pitch = tl.load(here + 4)
+        words = tl.load(here + _WORDS).to(tl.pointer_type(tl.uint32))
+        mask_pitch = tl.load(here + _MASK_PITCH)
     masked = alive & (slot >= 0)
     of_slot = words + slot.to(tl.int64) * mask_pitch
     word = tl.load(of_slot + (child >> 5), mask=masked, other=0).to(tl.int32, bitcast=True)
