@@ -1,0 +1,92 @@
+"""The same users of the Games checkpoint on the GPU and on the CPU: how far results agree.
+
+float32 (TF32 off) and bfloat16, K/V by ancestors and by reorder; the CPU computes in float32. What
+it says of speed is an eager prefill and untuned kernels, so it claims nothing.
+
+    python -m benchmarks.cuda_parity --users 500 --json benchmarks/results/cuda_parity.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+import triton
+
+from tests.data import shared
+from xgr import Recommender
+from xgr.bench import record
+from xgr.engine import Recommendations
+from xgr.engine.evaluate import read_histories
+
+GAMES = "data/genrec_mimi/Games/Games"
+
+
+def main() -> None:
+    args = _arguments()
+    users = dict(islice(read_histories(shared(f"{GAMES}.inter.json")).items(), args.users))
+    prompts = [items[:-1] for items in users.values()]
+    targets = [items[-1] for items in users.values()]
+    where = (shared("models/games-qwen3-6m"), shared(f"{GAMES}.index.json"))
+    cpu = Recommender.from_pretrained(*where, max_items=50)
+    want = cpu.recommend(prompts, 10, args.beam_width)
+    results: dict[str, Any] = {"cpu float32": {"hits": _hits(want, targets)}}
+    for dtype in ("float32", "bfloat16"):
+        for kv_mode in ("ancestors", "reorder"):
+            gpu = Recommender.from_pretrained(
+                *where, device="cuda", dtype=dtype, max_items=50, kv_mode=kv_mode
+            )
+            gpu.recommend(prompts, 10, args.beam_width)  # captures the graphs
+            start = time.perf_counter()
+            got = gpu.recommend(prompts, 10, args.beam_width)
+            seconds = time.perf_counter() - start
+            found = {**_compare(want, got), "hits": _hits(got, targets)}
+            results[f"cuda {dtype} {kv_mode}"] = {**found, "users_per_s": len(got) / seconds}
+            print(f"{dtype} {kv_mode}: {json.dumps(found)}", flush=True)
+    if args.json:
+        device = {
+            "gpu": torch.cuda.get_device_name(),
+            "torch": torch.__version__,
+            "triton": triton.__version__,
+            "cuda": torch.version.cuda,
+        }
+        settings = {"users": len(users), "beam_width": args.beam_width, "device": device}
+        record.write(args.json, "cuda_parity", results, settings=settings)
+
+
+def _compare(want: Sequence[Recommendations], got: Sequence[Recommendations]) -> dict[str, Any]:
+    """Mean share of the CPU's top 10 found, equal lists, greatest score difference in common."""
+    shares, equal, difference = [], 0, 0.0
+    for a, b in zip(want, got, strict=True):
+        ours = {item.item_id: item.score for item in b}
+        common = [(item.score, ours[item.item_id]) for item in a if item.item_id in ours]
+        shares.append(len(common) / len(a))
+        equal += [item.item_id for item in a] == [item.item_id for item in b]
+        difference = max([difference, *(abs(x - y) for x, y in common)])
+    overlap = sum(shares) / len(shares)
+    return {"overlap@10": overlap, "equal_lists": equal, "max_score_difference": difference}
+
+
+def _hits(found: Sequence[Recommendations], targets: Sequence[Any]) -> int:
+    return sum(
+        str(target) in {str(item.item_id) for item in own}
+        for own, target in zip(found, targets, strict=True)
+    )
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--users", type=int, default=500)
+    parser.add_argument("--beam-width", type=int, default=50)
+    parser.add_argument("--json", type=Path, help="write the record of the run")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
