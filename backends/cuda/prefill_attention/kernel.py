@@ -77,7 +77,7 @@ def prefill_kernel(
     CHUNK: tl.constexpr,
     WIDEN: tl.constexpr,
 ):  # fmt: skip
-    """Grid: (tiles, SPLITS, G).
+    """Grid: (G * SPLITS, tiles).
 
     What it takes:
         q: [rows, H, SIZE].
@@ -103,8 +103,8 @@ def prefill_kernel(
     """
     ROWS: tl.constexpr = BLOCK_M // GROUP
     # the last tiles of a causal prompt have the most keys and go first
-    tile = tl.num_programs(0) - 1 - tl.program_id(0)
-    part, group = tl.program_id(1), tl.program_id(2)
+    tile = tl.num_programs(1) - 1 - tl.program_id(1)
+    group, part = tl.program_id(0) // SPLITS, tl.program_id(0) % SPLITS
 
     # rows of nobody are those of one request more, of which no query is seen
     index = tl.arange(0, REQUESTS)
@@ -167,7 +167,7 @@ def prefill_kernel(
             CAUSAL, LATER, SIZE, BLOCK_N, BLOCK_D, WIDEN,
         )  # fmt: skip
 
-    place = group * tl.num_programs(0) + tile
+    place = tile * (tl.num_programs(0) // SPLITS) + group
     done, acc, top, total = settle(
         acc, top, total, sums, stats, arrivals, place, part, parts, BLOCK_M, BLOCK_D, SPLITS
     )

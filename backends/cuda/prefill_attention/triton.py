@@ -9,11 +9,12 @@ import torch
 from xgr.backends.cuda.device import multiprocessors
 from xgr.backends.cuda.prefill_attention.buckets import bucket_table
 from xgr.backends.cuda.prefill_attention.kernel import prefill_kernel
-from xgr.backends.cuda.staged_attention.heuristic import choose, tile_count
+from xgr.backends.cuda.staged_attention.heuristic import choose
 from xgr.backends.cuda.staged_attention.launch import (
     LOG2_E,
     architecture,
     constants,
+    grid,
     positive,
     strides,
     workspaces,
@@ -35,7 +36,7 @@ class Prefill:
         a, causal = problem.sizes, bool(problem.flag("causal"))
         self._rows, self._requests = a["N"], a["B"]
         tiles = choose(problem, multiprocessors(), architecture(), context.config)
-        self._grid = (tile_count(problem, tiles), tiles.splits, a["G"])
+        self._grid = grid(problem, tiles)
         self._workspaces = workspaces(problem, context, tiles)
         # of a bias that tells later keys from earlier ones, the upper half is for later ones
         later = 0 if causal else a.get("NB", 0) // 2

@@ -40,7 +40,7 @@ def attention_kernel(
     CHUNK: tl.constexpr,
     WIDEN: tl.constexpr,
 ):  # fmt: skip
-    """Grid: (tiles, SPLITS, G).
+    """Grid: (G * SPLITS, tiles).
 
     What it takes:
         q: [rows, H, SIZE].
@@ -68,7 +68,7 @@ def attention_kernel(
         WIDEN: see `blocks.dot`.
     """
     ROWS: tl.constexpr = BLOCK_M // GROUP
-    tile, part, group = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    group, part, tile = tl.program_id(0) // SPLITS, tl.program_id(0) % SPLITS, tl.program_id(1)
 
     # rows of nobody are those of one request more, of which none is live
     index = tl.arange(0, REQUESTS)
@@ -136,7 +136,7 @@ def attention_kernel(
                 SIZE, ROWS, BLOCK_N, BLOCK_D, WIDEN,
             )  # fmt: skip
 
-    place = group * tl.num_programs(0) + tile
+    place = tile * (tl.num_programs(0) // SPLITS) + group
     done, acc, top, total = settle(
         acc, top, total, sums, stats, arrivals, place, part, parts, BLOCK_M, BLOCK_D, SPLITS
     )

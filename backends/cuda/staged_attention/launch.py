@@ -35,7 +35,7 @@ class Attention:
         a = problem.sizes
         self._rows, self._requests = a["R"], a["B"]
         self.tiles = choose(problem, multiprocessors(), architecture(), context.config)
-        self._grid = (tile_count(problem, self.tiles), self.tiles.splits, a["G"])
+        self._grid = grid(problem, self.tiles)
         self._workspaces = workspaces(problem, context, self.tiles)
         self._constants = constants(problem, self.tiles)
 
@@ -111,6 +111,11 @@ def workspaces(problem: Problem, context: Context, tiles: Tiles) -> tuple[Any, A
     arrivals.zero_()
     sums = context.empty((slots, tiles.block_m, block_d(problem)), float32)
     return sums, context.empty((slots, 2, tiles.block_m), float32), arrivals
+
+
+def grid(problem: Problem, tiles: Tiles) -> tuple[int, int]:
+    """Blocks of a launch. Idle ones, of the last tiles, come last."""
+    return problem.sizes["G"] * tiles.splits, tile_count(problem, tiles)
 
 
 def constants(problem: Problem, tiles: Tiles) -> dict[str, int]:

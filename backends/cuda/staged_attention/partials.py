@@ -1,6 +1,6 @@
 """Parts of a split prompt: each block leaves its running softmax, the last one joins them.
 
-A workspace slot is one (kv head, tile, part). `arrivals` counts the parts of a (kv head, tile)
+A workspace slot is one (tile, kv head, part). `arrivals` counts the parts of a (tile, kv head)
 that are done; the block that completes it resets it, so that a replayed graph starts at zero.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
@@ -79,7 +79,7 @@ def join(
     base = tl.where(top == NONE, 0.0, top)
     total = tl.sum(totals * tl.exp2(tops - base[None, :]), 0)
     acc = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
-    for one in range(0, parts):
+    for one in tl.range(0, parts, num_stages=3):  # several loads on their way at a time
         here = place + one * BLOCK_M
         weight = tl.exp2(tl.load(stats + here * 2 + row, cache_modifier=".cg") - base)
         at = sums + here * BLOCK_D + row[:, None] * BLOCK_D + column[None, :]
