@@ -87,14 +87,14 @@ class Spaces:
     """
 
     def __init__(self) -> None:
-        self._of: dict[int, tuple[torch.cuda.Stream, Any]] = {}
+        self._of: dict[int, tuple[torch.cuda.Stream, Any, torch.cuda.CUDAGraph]] = {}
 
     def record(self, launch: Callable[[], None]) -> torch.cuda.CUDAGraph:
         """The graph of what `launch` launches; nothing runs."""
         current = torch.cuda.current_stream()
         if current.cuda_stream not in self._of:
-            self._of[current.cuda_stream] = torch.cuda.Stream(), torch.cuda.graph_pool_handle()
-        side, pool = self._of[current.cuda_stream]
+            self._of[current.cuda_stream] = _space()
+        side, pool, _ = self._of[current.cuda_stream]
         graph = torch.cuda.CUDAGraph()
         side.wait_stream(current)
         with torch.cuda.stream(side):
@@ -110,6 +110,16 @@ class Spaces:
             graph.capture_end()
         current.wait_stream(side)
         return graph
+
+
+def _space() -> tuple[torch.cuda.Stream, Any, torch.cuda.CUDAGraph]:
+    """A stream, a pool, and a graph that holds the pool: it ends with the last graph in it."""
+    side, pool, holder = torch.cuda.Stream(), torch.cuda.graph_pool_handle(), torch.cuda.CUDAGraph()
+    with torch.cuda.stream(side):
+        holder.capture_begin(pool=pool, capture_error_mode="thread_local")
+        torch.zeros(1, device="cuda")
+        holder.capture_end()
+    return side, pool, holder
 
 
 class CallGraph:
