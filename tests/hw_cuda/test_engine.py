@@ -77,8 +77,10 @@ def test_short_types_agree_about_the_best(world: World, dtype: str) -> None:
     for width, got, one in zip(WIDTHS, run(device, make_requests(world)), want, strict=True):
         scores = dict(beams(one))
         shared = [(score, scores[sid]) for sid, score in beams(got) if sid in scores]
-        assert shared, f"nothing in common at width {width}"
-        assert max(abs(a - b) for a, b in shared) < 0.25
+        # a last level of one beam may keep another of two that are near
+        last = width if isinstance(width, int) else width[-1]
+        assert shared or last == 1, f"nothing in common at width {width}"
+        assert all(abs(a - b) < 0.25 for a, b in shared)
 
 
 def test_four_levels_and_a_wide_beam(tmp_path: Path) -> None:
