@@ -135,8 +135,8 @@ def constants(problem: Problem, tiles: Tiles) -> dict[str, int]:
         "num_warps": tiles.warps,
         "num_stages": tiles.stages,
     }
-    if problem.dtype == "float32":
-        # left to itself, ptxas spills a few registers of exact products for more blocks an SM
+    if problem.dtype == "float32" or architecture() >= 100:
+        # left to itself, ptxas spills a few registers for more blocks an SM
         fixed["maxnreg"] = min(255, 65536 // (32 * tiles.warps))
     return fixed
 
