@@ -9,26 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import threadpoolctl
 from numpy.typing import NDArray
 
 from xgr.backends.base import Backend, Memory, Probe
 from xgr.backends.cpu_ref.kernels import KERNELS
+from xgr.backends.host import NUMPY_TYPES, check_cast, host_array
 from xgr.errors import InputError
 from xgr.ops.dtype import DType, dtype, float32, int32
 from xgr.registry.kernel import Kernel
-
-NUMPY_TYPES: dict[str, Any] = {
-    "float64": np.float64,
-    "float32": np.float32,
-    "float16": np.float16,
-    "bfloat16": ml_dtypes.bfloat16,
-    "int64": np.int64,
-    "int32": np.int32,
-    "uint32": np.uint32,
-}
 
 
 class _Graph:
@@ -102,13 +92,13 @@ class CpuBackend(Backend):
         Raises:
             InputError: values that are no numbers, or that the dtype cannot hold.
         """
-        source = _host(host)
+        source = host_array(host)
         if dtype is None:
             integers = source.dtype.kind in "biu"
             listed = int32 if integers else float32
             dtype = self.dtype_of(host) if hasattr(host, "dtype") else listed
         wanted = np.dtype(NUMPY_TYPES[dtype.name])
-        _check_cast(source, wanted)
+        check_cast(source, wanted)
         return np.array(source, wanted, order="C")
 
     def write(self, target: Any, host: Any) -> None:
@@ -117,10 +107,10 @@ class CpuBackend(Backend):
         Raises:
             InputError: the shapes differ, or the target's dtype cannot hold the values.
         """
-        source = _host(host)
+        source = host_array(host)
         if source.shape != target.shape:
             raise InputError(f"cannot write shape {source.shape} into {target.shape}")
-        _check_cast(source, target.dtype)
+        check_cast(source, target.dtype)
         target[...] = source
 
     def fetch(self, array: Any) -> NDArray[Any]:
@@ -210,27 +200,3 @@ class _BlasThreads:
 _BLAS = _BlasThreads()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_BLAS.after_fork)
-
-
-def _host(host: Any) -> NDArray[Any]:
-    try:
-        return np.asarray(host)
-    except ValueError as error:
-        raise InputError(f"ragged host sequence: {error}") from None
-
-
-def _check_cast(source: NDArray[Any], target: np.dtype[Any]) -> None:
-    """Refuse casts that NumPy does without a word: to another kind, or with integers wrapped."""
-    if not source.size or source.dtype == target:
-        return
-    integers = source.dtype.kind in "biu"
-    if target.kind not in "iu":
-        if not integers and source.dtype.kind != "f" and source.dtype.name not in NUMPY_TYPES:
-            raise InputError(f"host values are of type {source.dtype}, need numbers")
-    elif not integers:
-        raise InputError(f"host values are {source.dtype}, the array holds {target}")
-    elif not np.can_cast(source.dtype, target):
-        least, most = np.iinfo(target).min, np.iinfo(target).max
-        if source.min() < least or source.max() > most:
-            span = f"{source.min()} to {source.max()}"
-            raise InputError(f"host values are {span}, {target} holds {least} to {most}")

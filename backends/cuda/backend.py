@@ -9,6 +9,7 @@ from typing import Any
 
 from xgr.backends.base import Backend, Event, Graph, Memory, Probe, Stream
 from xgr.backends.cuda.kernels import KERNELS
+from xgr.backends.host import host_array
 from xgr.errors import BackendMissing, InputError, Reason
 from xgr.ops.dtype import DType, dtype
 from xgr.registry.kernel import Kernel
@@ -111,7 +112,7 @@ class CudaBackend(Backend):
         Raises:
             InputError: values that are no numbers, or that the dtype cannot hold.
         """
-        source = self._host.host_array(host)
+        source = host_array(host)
         kind = dtype or self._host.default_dtype(host, source)
         return self._host.to_tensor(source, kind).to(self._device, copy=True)
 
@@ -121,7 +122,7 @@ class CudaBackend(Backend):
         Raises:
             InputError: the shapes differ, or the target's dtype cannot hold the values.
         """
-        source = self._host.host_array(host)
+        source = host_array(host)
         if source.shape != tuple(target.shape):
             raise InputError(f"cannot write shape {source.shape} into {tuple(target.shape)}")
         tensor = self._host.to_tensor(source, self.dtype_of(target))

@@ -12,7 +12,8 @@ import pytest
 import threadpoolctl
 
 from xgr import bfloat16, float16, float32, int32, runtime
-from xgr.backends.cpu_ref.backend import NUMPY_TYPES, CpuBackend
+from xgr.backends.cpu_ref.backend import CpuBackend
+from xgr.backends.host import NUMPY_TYPES
 from xgr.errors import InputError
 from xgr.ops.dtype import DTYPES, float64, int64, uint32
 

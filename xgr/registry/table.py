@@ -27,7 +27,6 @@ class Entry:
     kernel: str
     config: Mapping[str, int]
     source: str
-    predicted_us: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
