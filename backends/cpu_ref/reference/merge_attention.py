@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from xgr.backends.cpu_ref.arrays import Array
-from xgr.backends.cpu_ref.reference.softmax import attend
+from xgr.backends.cpu_ref.reference.softmax import weighted
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
@@ -25,4 +25,4 @@ def merge_attention(
     lse64 = np.stack([part.astype(np.float64) for part in lses])  # [n, R, H]
     for r, h in np.ndindex(*lse.shape):
         full = lse64[:, r, h] != -np.inf  # [n]
-        out[r, h], lse[r, h] = attend(lse64[full, r, h], out64[full, r, h])
+        out[r, h], lse[r, h] = weighted(lse64[full, r, h], out64[full, r, h])

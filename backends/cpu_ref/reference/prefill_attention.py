@@ -32,7 +32,6 @@ def prefill_attention(
 ) -> None:
     """Every token sees its prompt, up to itself when causal."""
     heads, groups = q.shape[1], k.shape[1]
-    q64, k64, v64 = (x.astype(np.float64) for x in (q, k, v))
     out[...] = 0
     for b in range(prompt_len.size):
         first = prompt_len[b] - (q_start[b + 1] - q_start[b])  # position of the first query
@@ -42,10 +41,10 @@ def prefill_attention(
             keys = prompt_start[b] + positions
             for h in range(heads):
                 g = h // (heads // groups)
-                scores = scale * (k64[keys, g] @ q64[row, h])  # [L]
+                by_key: Array | float = 0.0
                 if bias is not None:
                     buckets = relative_buckets(
                         positions - position, bias.shape[0], max_distance, bidirectional=not causal
                     )
-                    scores = scores + bias[buckets, h]
-                out[row, h], _ = attend(scores, v64[keys, g])
+                    by_key = bias[buckets, h]
+                out[row, h], _ = attend(q[row, h], k[keys, g], v[keys, g], scale, by_key)

@@ -30,12 +30,10 @@ def shared_attention(
 ) -> None:
     """Every live row sees all of its request's prompt."""
     heads, groups = q.shape[1], k.shape[1]
-    q64, k64, v64 = (x.astype(np.float64) for x in (q, k, v))
     out[...], lse[...] = 0, -np.inf
     for b in range(live.size):
         prompt = slice(prompt_start[b], prompt_start[b] + prompt_len[b])
         for r in range(row_start[b], row_start[b] + live[b]):
             for h in range(heads):
                 g = h // (heads // groups)
-                scores = scale * (k64[prompt, g] @ q64[r, h])  # [L]
-                out[r, h], lse[r, h] = attend(scores, v64[prompt, g])
+                out[r, h], lse[r, h] = attend(q[r, h], k[prompt, g], v[prompt, g], scale)

@@ -34,8 +34,6 @@ def staged_attention(
 ) -> None:
     """Every live row sees its request's prompt and then its own tokens."""
     heads, groups = q.shape[1], k.shape[1]
-    q64, k64, v64 = (x.astype(np.float64) for x in (q, k, v))
-    k_own, v_own = (x.astype(np.float64) for x in (k_unshared, v_unshared))
     slots = np.arange(step)
     out[...], lse[...] = 0, -np.inf
     for b in range(live.size):
@@ -44,6 +42,6 @@ def staged_attention(
             holders = np.full(step, r) if ancestors is None else ancestors[r, :step]
             for h in range(heads):
                 g = h // (heads // groups)
-                keys = np.concatenate([k64[prompt, g], k_own[holders, slots, g]])  # [L + step, d]
-                values = np.concatenate([v64[prompt, g], v_own[holders, slots, g]])
-                out[r, h], lse[r, h] = attend(scale * (keys @ q64[r, h]), values)
+                keys = np.concatenate([k[prompt, g], k_unshared[holders, slots, g]])  # [L+step, d]
+                values = np.concatenate([v[prompt, g], v_unshared[holders, slots, g]])
+                out[r, h], lse[r, h] = attend(q[r, h], keys, values, scale)

@@ -31,7 +31,6 @@ def unshared_attention(
 ) -> None:
     """Every live row sees its own tokens: slot j of the row that holds its token j."""
     heads, groups = q.shape[1], k.shape[2]
-    q64, k64, v64 = (x.astype(np.float64) for x in (q, k, v))
     slots = np.arange(step)
     out[...], lse[...] = 0, -np.inf
     for b in range(live.size):
@@ -39,7 +38,6 @@ def unshared_attention(
             holders = np.full(step, r) if ancestors is None else ancestors[r, :step]
             for h in range(heads):
                 g = h // (heads // groups)
-                scores = scale * (k64[holders, slots, g] @ q64[r, h])  # [step]
-                if bias is not None:
-                    scores = scores + bias[h, :step]
-                out[r, h], lse[r, h] = attend(scores, v64[holders, slots, g])
+                keys, values = k[holders, slots, g], v[holders, slots, g]  # [step, d]
+                by_slot = 0.0 if bias is None else bias[h, :step]
+                out[r, h], lse[r, h] = attend(q[r, h], keys, values, scale, by_slot)
