@@ -9,7 +9,7 @@ from pathlib import Path
 from xgr.errors import InputError
 from xgr.models.config import DecoderConfig
 from xgr.models.rope import inverse_frequencies
-from xgr.models.weights import Weights
+from xgr.models.weights import Tensors, Weights
 from xgr.ops.array import Array
 from xgr.ops.dtype import MODEL_DTYPES, DType, dtype, float32
 from xgr.runtime import Runtime
@@ -80,10 +80,21 @@ class Decoder:
             InputError: another dtype.
             ModelError: unknown architecture or setting, missing, misshapen or unused weights.
         """
+        config = DecoderConfig.load(model_dir)
+        return cls.assemble(rt, config, Weights.open(model_dir), dtype_name, positions)
+
+    @classmethod
+    def assemble(
+        cls,
+        rt: Runtime,
+        config: DecoderConfig,
+        weights: Tensors,
+        dtype_name: str | None = None,
+        positions: int | None = None,
+    ) -> Decoder:
+        """Take every tensor that a config asks for; arguments and errors as those of `load`."""
         if dtype_name is not None and dtype_name not in MODEL_DTYPES:
             raise InputError(f"dtype is {dtype_name!r}, allowed: {', '.join(MODEL_DTYPES)}")
-        config = DecoderConfig.load(model_dir)
-        weights = Weights.open(model_dir)
         loader = _Loader(rt, weights, config, dtype(dtype_name or config.dtype))
         weights.require(loader.names())
         cos, sin = _rope(rt, config, positions or config.max_positions)
@@ -108,7 +119,7 @@ def _rope(rt: Runtime, config: DecoderConfig, positions: int) -> tuple[Array, Ar
 class _Loader:
     """Names and shapes of the checkpoint's tensors, and their fusion."""
 
-    def __init__(self, rt: Runtime, weights: Weights, config: DecoderConfig, kind: DType) -> None:
+    def __init__(self, rt: Runtime, weights: Tensors, config: DecoderConfig, kind: DType) -> None:
         self._rt, self._weights, self._config, self.dtype = rt, weights, config, kind
 
     def names(self) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import ml_dtypes  # noqa: F401  (registers bfloat16, which safetensors asks NumPy for by name)
 from safetensors import SafetensorError, safe_open
@@ -21,6 +21,22 @@ DTYPES: Final = {"F32": "float32", "BF16": "bfloat16", "F16": "float16", "F64": 
 _PICKLES: Final = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 _BUFFER: Final = re.compile(r"(^|\.)rotary_emb\.(inv_freq|cos_cached|sin_cached)$")
 _SHOWN: Final = 8
+
+
+class Tensors(Protocol):
+    """Where a loader takes tensors from, by the names that a Hugging Face checkpoint gives them."""
+
+    def require(self, names: Iterable[str]) -> None:
+        """Check that all these tensors exist."""
+        ...
+
+    def take(self, name: str, shape: Sequence[int]) -> Any:
+        """One tensor as a NumPy array of that shape."""
+        ...
+
+    def finish(self, *, tied_embeddings: bool = False) -> None:
+        """Check that nothing was left behind."""
+        ...
 
 
 class Weights:
