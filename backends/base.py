@@ -97,6 +97,8 @@ class Backend(ABC):
     request_granule: ClassVar[int] = 1
     # lanes that serve side by side unless the caller says otherwise
     default_lanes: ClassVar[int] = 1
+    # batches of one lane launched before the first of them is collected
+    in_flight: ClassVar[int] = 1
     # how beams keep their K/V: "ancestors" or "reorder", whichever measured faster
     kv_mode: ClassVar[str] = "ancestors"
 

@@ -16,8 +16,10 @@ import threadpoolctl
 from tests.engine.world import World, beams
 from xgr import Recommender
 from xgr.backends.cpu_ref.backend import CpuBackend
+from xgr.engine import Request
 from xgr.engine.decode import Decode
 from xgr.engine.engine import Batch, Engine
+from xgr.errors import InputError
 
 HISTORIES = [[at, (7 * at) % 40] for at in range(9)]
 
@@ -193,3 +195,21 @@ def test_an_error_of_one_batch_ends_the_run_and_no_other(
         assert recommender.lanes._free.qsize() == 2
         assert len(running) == count  # nothing of it goes on
     assert_close(served(recommender), want)
+
+
+def test_batches_are_submitted_one_by_one(world: World) -> None:
+    recommender = world.recommender(lanes=2, max_requests=2)
+    want = served(recommender)
+    with recommender.store.pin() as catalogue:
+        prepared = [
+            recommender.engine.prepare(Request(world.prompt(history), 9, 9), catalogue)
+            for history in HISTORIES
+        ]
+        futures = [
+            recommender.lanes.submit(prepared[at : at + 2], catalogue)
+            for at in range(0, len(prepared), 2)
+        ]
+        got = [beams(found) for future in futures for found in future.result(60)]
+        assert_close(got, want)
+        with pytest.raises(InputError, match="3 requests make 2 batches"):
+            recommender.lanes.submit(prepared[:3], catalogue)
