@@ -20,14 +20,20 @@ ROW_NUMBERS: Mapping[str, Sequence[str]] = {
     "beam_step": ("parent",),
     "kv_reorder": ("parent",),
     "beam_ancestors": ("ancestors", "parent", "out"),
+    "block_fork": ("parent",),
     "unshared_attention": ("ancestors",),
     "staged_attention": ("ancestors",),
 }
 
 
 def requests(declared: OpSpec, case: Case) -> Sequence[int]:
-    """Requests that can be run alone; none where the batch has one, or the op knows no rows."""
+    """Requests that can be run alone.
+
+    None where the batch has one, the op knows no rows, or requests write to the same array.
+    """
     if "row_start" not in {a.name for a in declared.args} or case.sizes["B"] == 1:
+        return ()
+    if any(a.role == "inout" and not {*ROW_AXES, "B"} & {*a.axis_names} for a in declared.args):
         return ()
     return range(case.sizes["B"])
 
