@@ -35,10 +35,17 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes of device memory: held by this process's arrays, and free."""
+    """Bytes of device memory.
+
+    Attributes:
+        used: held by this process's arrays.
+        free: what more of them could take.
+        peak: the most that this process has taken from the device so far, held by arrays or not.
+    """
 
     used: int
     free: int
+    peak: int
 
 
 class Stream(Protocol):
@@ -172,4 +179,4 @@ class Backend(ABC):
 
     @abstractmethod
     def memory(self) -> Memory:
-        """Device memory in use and free."""
+        """Device memory in use and free, and the most that was taken."""

@@ -147,11 +147,12 @@ class CpuBackend(Backend):
             _BLAS.leave(own, self.cores)
 
     def memory(self) -> Memory:
-        """Bytes of the process's resident set, and of the machine's available memory."""
-        page = os.sysconf("SC_PAGE_SIZE")
-        with open("/proc/self/statm", encoding="ascii") as statm:
-            used = int(statm.read().split()[1]) * page
-        return Memory(used, os.sysconf("SC_AVPHYS_PAGES") * page)
+        """Bytes of the process's resident set, its peak too, and of the machine's free memory."""
+        with open("/proc/self/status", encoding="utf-8") as status:
+            lines = (line.split(":") for line in status if line.startswith(("VmRSS", "VmHWM")))
+            kib = {name: int(value.split()[0]) for name, value in lines}
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return Memory(kib["VmRSS"] << 10, free, kib["VmHWM"] << 10)
 
 
 class _BlasThreads:

@@ -176,12 +176,16 @@ class CudaBackend(Backend):
         return graph
 
     def memory(self) -> Memory:
-        """Bytes of this process's tensors, and bytes that more of them could take."""
+        """Bytes of this process's tensors, and what more of them could take; peak of the allocator.
+
+        The context and the modules that the driver loads are not counted.
+        """
         if self._interpret:
-            return Memory(0, os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+            return Memory(0, os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), 0)
         cuda = self._torch.cuda
         used, kept = cuda.memory_allocated(self._device), cuda.memory_reserved(self._device)
-        return Memory(used, cuda.mem_get_info(self._device)[0] + kept - used)
+        free = cuda.mem_get_info(self._device)[0] + kept - used
+        return Memory(used, free, cuda.max_memory_reserved(self._device))
 
 
 def _missing() -> Iterable[Reason]:

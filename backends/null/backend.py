@@ -139,7 +139,7 @@ class NullBackend(Backend):
 
     def memory(self) -> Memory:
         """Bytes that were asked for, freed ones included."""
-        return Memory(self._bytes, 0)
+        return Memory(self._bytes, 0, self._bytes)
 
 
 def _shape(host: Any) -> tuple[int, ...]:
