@@ -22,6 +22,7 @@ PLAIN = {
     "gelu_gated": "triton",
     "kv_append": "triton",
     "linear": "torch",
+    "linear_logits": "torch",
     "linear_lse": "triton",
     "rms_norm": "triton",
     "rope_kv": "triton",

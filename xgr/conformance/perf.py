@@ -41,6 +41,7 @@ LARGER: Mapping[str, Mapping[str, int]] = {
     "kv_append": _DECODE,
     "kv_reorder": {**_DECODE, "L": 8},
     "linear": {"N": 1600, "I": 256, "O": 1024},
+    "linear_logits": {"R": 400, "K": 1024, "h": 256},
     "linear_lse": {"R": 400, "V": 4000, "h": 256},
     "merge_attention": _DECODE,
     "prefill_attention": {**_DECODE, "N": 1600},
