@@ -147,6 +147,10 @@ class Runtime:
             kept.at = self._bound.tick()
         return kept.value
 
+    def choices(self) -> list[Choice]:
+        """How the kernel of every op that is bound now was chosen."""
+        return [kept.value.choice for kept in self._bound.values()]
+
     def explain(self, op: str, problem: Problem, kernel: str | None = None) -> Explanation:
         """Every candidate of a problem: chosen, beaten or unsupported, and why."""
         return replace(self._explain(op, problem, kernel), refused_tables=self._tables.refused)
