@@ -26,3 +26,10 @@ def multiprocessors() -> int:
         return _COMPILED
     count: int = torch.cuda.get_device_properties().multi_processor_count
     return count
+
+
+def architecture() -> int:
+    """The device's, 90 for sm_90, which also stands in under the interpreter."""
+    if interpreting():
+        return 90
+    return int(triton.runtime.driver.active.get_current_target().arch)

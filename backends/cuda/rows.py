@@ -20,6 +20,12 @@ def request_of(row, start, requests, BLOCK_B: tl.constexpr):
 
 
 @triton.jit
+def of_request(values, b, BLOCK_B: tl.constexpr):
+    """values[b] of int32 [BLOCK_B] in registers; a load would wait for the memory once more."""
+    return tl.sum(tl.where(tl.arange(0, BLOCK_B) == b, values, 0), axis=0)
+
+
+@triton.jit
 def parents_are_sound(parent, first, end, live, BLOCK_R: tl.constexpr):
     """Whether the parents of rows first .. first + live - 1 ascend within first .. end - 1."""
     bad = tl.zeros([BLOCK_R], tl.int32)

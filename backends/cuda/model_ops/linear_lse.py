@@ -8,41 +8,56 @@ import torch
 import triton
 import triton.language as tl
 
-from xgr.backends.cuda.device import interpreting
+from xgr.backends.cuda.device import architecture, interpreting
 from xgr.backends.cuda.strides import need_dense_rows
 from xgr.ops.dtype import float32
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
+# rows and tiles that a program of the merge holds
+MERGE_R, MERGE_T = 8, 256
+
 
 def build(problem: Problem, context: Context) -> Launcher:
-    """Workspace: maximum and sum of each row's tile, float32 [tiles, R] each."""
+    """Workspace: log-sum-exp of each row in each tile of columns, float32 [tiles, R]."""
     sizes = problem.sizes
     rows, columns, inner = sizes["R"], sizes["V"], sizes["h"]
-    wide = problem.dtype == "float32"
-    block_m = 64 if wide or rows <= 64 else 128
-    block_n, block_k = (64, 32) if wide else (128, 64)
-    row_tiles, tiles = triton.cdiv(rows, block_m), triton.cdiv(columns, block_n)
-    most = context.empty((tiles, rows), float32)
-    total = context.empty((tiles, rows), float32)
-    block_t = min(triton.next_power_of_2(tiles), 1024)
+    shape = tile_shape(problem.dtype, rows)
+    row_tiles, tiles = triton.cdiv(rows, shape["BLOCK_M"]), triton.cdiv(columns, shape["BLOCK_N"])
+    parts = context.empty((tiles, rows), float32)
 
     def linear_lse(*, hidden: torch.Tensor, head: torch.Tensor, lse: torch.Tensor) -> None:
         need_dense_rows("linear_lse", hidden=hidden, head=head, lse=lse)
         # row tiles are the fast axis: those of one column tile run together and share the head
-        _tile_sums[(row_tiles, tiles)](
-            hidden, head, most, total, hidden.stride(0), head.stride(0), rows, columns, inner,
-            BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, CAST=interpreting(),
-            num_warps=8 if wide or block_m == 128 else 4, num_stages=3,
+        _tile_lse[(row_tiles, tiles)](
+            hidden, head, parts, hidden.stride(0), head.stride(0), rows, columns, inner,
+            CAST=interpreting(), **shape,
         )  # fmt: skip
-        _merge[(rows,)](most, total, lse, rows, tiles, BLOCK=block_t)
+        _merge[(triton.cdiv(rows, MERGE_R),)](
+            parts, lse, rows, tiles, BLOCK_R=MERGE_R, BLOCK_T=MERGE_T, num_warps=8
+        )
 
     return linear_lse
 
 
+def tile_shape(kind: str, rows: int) -> dict[str, int]:
+    """Tile of logits and step over h, and what it is compiled with.
+
+    Few rows are bound by the one read of the head, and two blocks of an SM hide each other's
+    exponentials; many rows by the reads of both operands from the cache, which a wide tile halves.
+    """
+    if kind == "float32":
+        return {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": 8, "num_stages": 3}
+    if rows <= 64:
+        return {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "num_warps": 4, "num_stages": 3}
+    if rows <= 512 or architecture() < 90:  # whose tiles of logits pass through more registers
+        return {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_warps": 8, "num_stages": 3}
+    return {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_warps": 8, "num_stages": 4}
+
+
 @triton.jit(do_not_specialize=["rows"])
-def _tile_sums(
-    hidden, head, most, total, hidden_stride, head_stride, rows, columns,
+def _tile_lse(
+    hidden, head, parts, hidden_stride, head_stride, rows, columns,
     INNER: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
     CAST: tl.constexpr,
 ):  # fmt: skip
@@ -66,24 +81,27 @@ def _tile_sums(
         logits = tl.dot(a, b, logits, input_precision="ieee")
     logits = tl.where(column_in, logits, float("-inf"))
     greatest = tl.max(logits, axis=1)
-    place = tile.to(tl.int64) * rows + row
-    tl.store(most + place, greatest, mask=row < rows)
-    tl.store(total + place, tl.sum(tl.exp(logits - greatest[:, None]), axis=1), mask=row < rows)
+    total = tl.sum(tl.exp(logits - greatest[:, None]), axis=1)
+    place = parts + tile.to(tl.int64) * rows + row
+    tl.store(place, greatest + tl.log(total), mask=row < rows)
 
 
 @triton.jit(do_not_specialize=["rows", "tiles"])
-def _merge(most, total, lse, rows, tiles, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    greatest = tl.full([BLOCK], float("-inf"), tl.float32)
-    for at in range(0, tiles, BLOCK):
-        tile = at + tl.arange(0, BLOCK)
-        place = most + tile.to(tl.int64) * rows + row
-        greatest = tl.maximum(greatest, tl.load(place, mask=tile < tiles, other=float("-inf")))
-    top = tl.max(greatest, axis=0)
-    sums = tl.zeros([BLOCK], tl.float32)
-    for at in range(0, tiles, BLOCK):
-        tile = at + tl.arange(0, BLOCK)
-        place, inside = tile.to(tl.int64) * rows + row, tile < tiles
-        share = tl.exp(tl.load(most + place, mask=inside, other=float("-inf")) - top)
-        sums += tl.load(total + place, mask=inside, other=0) * share
-    tl.store(lse + row, top + tl.log(tl.sum(sums, axis=0)))
+def _merge(parts, lse, rows, tiles, BLOCK_R: tl.constexpr, BLOCK_T: tl.constexpr):
+    row = tl.program_id(0) * BLOCK_R + tl.arange(0, BLOCK_R)[None, :]
+    first = tl.arange(0, BLOCK_T)[:, None]
+    greatest = tl.full([BLOCK_T, BLOCK_R], float("-inf"), tl.float32)
+    for at in range(0, tiles, BLOCK_T):
+        tile = at + first
+        place = parts + tile.to(tl.int64) * rows + row
+        inside = (tile < tiles) & (row < rows)
+        greatest = tl.maximum(greatest, tl.load(place, mask=inside, other=float("-inf")))
+    top = tl.max(greatest, axis=0)[None, :]
+    sums = tl.zeros([BLOCK_T, BLOCK_R], tl.float32)
+    for at in range(0, tiles, BLOCK_T):
+        tile = at + first
+        place = parts + tile.to(tl.int64) * rows + row
+        inside = (tile < tiles) & (row < rows)
+        sums += tl.exp(tl.load(place, mask=inside, other=float("-inf")) - top)
+    result = top + tl.log(tl.sum(sums, axis=0)[None, :])
+    tl.store(lse + row, result, mask=row < rows)

@@ -45,6 +45,7 @@ def _rms_norm(
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, BLOCK)
     inside = at < SIZE
+    gain = tl.load(weight + at, mask=inside, other=0).to(tl.float32)  # on its way with the row
     value = tl.load(x + row * x_stride + at, mask=inside, other=0).to(tl.float32)
     if ADD:
         place = residual + row * residual_stride + at
@@ -53,6 +54,5 @@ def _rms_norm(
         tl.store(place, stored, mask=inside)
         value = stored.to(tl.float32)  # the norm is of what is stored
     scale = tl.rsqrt(tl.sum(value * value, axis=0) / SIZE + eps)
-    gain = tl.load(weight + at, mask=inside, other=0).to(tl.float32)
     result = value * scale * gain
     tl.store(out + row * out_stride + at, result.to(out.dtype.element_ty), mask=inside)

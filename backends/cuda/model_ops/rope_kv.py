@@ -8,8 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
-from xgr.backends.cuda.model_ops.rotary import blocks, rotate_heads
-from xgr.backends.cuda.rows import request_of
+from xgr.backends.cuda.model_ops.rotary import WARPS, blocks, load_heads, rotate_heads
+from xgr.backends.cuda.rows import of_request
 from xgr.backends.cuda.strides import need_dense_rows
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
@@ -49,7 +49,7 @@ def build(problem: Problem, context: Context) -> Launcher:
             prompt_len, row_start, live, k, v, out, qkv.stride(0), cos.stride(0), sin.stride(0),
             *k.stride()[:3], *v.stride()[:3], *out.stride()[:2], step, eps, requests,
             H=heads, G=groups, D=size, NORM_Q=q_norm is not None, NORM_K=k_norm is not None,
-            BLOCK_B=block_b, BLOCK_H=block_h, BLOCK_F=block_f, num_warps=2,
+            BLOCK_B=block_b, BLOCK_H=block_h, BLOCK_F=block_f, num_warps=WARPS,
         )  # fmt: skip
 
     return rope_kv
@@ -63,14 +63,20 @@ def _rope_kv(
     H: tl.constexpr, G: tl.constexpr, D: tl.constexpr, NORM_Q: tl.constexpr, NORM_K: tl.constexpr,
     BLOCK_B: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_F: tl.constexpr,
 ):  # fmt: skip
-    row, part = tl.program_id(0), tl.program_id(1)
-    b = request_of(row, row_start, requests, BLOCK_B)
-    count = tl.load(live + b, mask=b < requests, other=0)
-    alive = row < tl.load(row_start + b) + count
-    position = (tl.load(prompt_len + b, mask=b < requests, other=0) + step).to(tl.int64)
-    row = row.to(tl.int64)
+    row, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    # all that is read at once comes before what waits for it
+    at = tl.arange(0, BLOCK_B)
+    mine = at < requests
+    starts = tl.load(row_start + at, mask=mine, other=0)
+    ends = tl.load(row_start + 1 + at, mask=mine, other=2147483647)
+    lives = tl.load(live + at, mask=mine, other=0)
+    lengths = tl.load(prompt_len + at, mask=mine, other=0)
+    low, high = load_heads(qkv + row * qkv_row, part, H, G, D, BLOCK_H, BLOCK_F)
+    b = tl.sum((ends <= row).to(tl.int32), axis=0)
+    alive = row < of_request(starts + lives, b, BLOCK_B)
+    position = (of_request(lengths, b, BLOCK_B) + step).to(tl.int64)
     rotate_heads(
-        qkv + row * qkv_row, cos + position * cos_row, sin + position * sin_row, q_norm, k_norm,
+        low, high, cos + position * cos_row, sin + position * sin_row, q_norm, k_norm,
         out + row * out_row, k + row * k_row + step * k_slot, v + row * v_row + step * v_slot,
         out_head, k_head, v_head, alive, eps, part,
         H, G, D, NORM_Q, NORM_K, BLOCK_H, BLOCK_F,

@@ -8,8 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
-from xgr.backends.cuda.model_ops.rotary import blocks, rotate_heads
-from xgr.backends.cuda.rows import request_of
+from xgr.backends.cuda.model_ops.rotary import WARPS, blocks, load_heads, rotate_heads
+from xgr.backends.cuda.rows import of_request
 from xgr.backends.cuda.strides import need_dense_rows
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
@@ -49,7 +49,7 @@ def build(problem: Problem, context: Context) -> Launcher:
             qkv.stride(0), cos.stride(0), sin.stride(0),
             *k.stride()[:2], *v.stride()[:2], *out.stride()[:2], eps, requests,
             H=heads, G=groups, D=size, NORM_Q=q_norm is not None, NORM_K=k_norm is not None,
-            BLOCK_B=block_b, BLOCK_H=block_h, BLOCK_F=block_f, num_warps=2,
+            BLOCK_B=block_b, BLOCK_H=block_h, BLOCK_F=block_f, num_warps=WARPS,
         )  # fmt: skip
 
     return rope_prefill
@@ -62,16 +62,21 @@ def _rope_prefill(
     H: tl.constexpr, G: tl.constexpr, D: tl.constexpr, NORM_Q: tl.constexpr, NORM_K: tl.constexpr,
     BLOCK_B: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_F: tl.constexpr,
 ):  # fmt: skip
-    row, part = tl.program_id(0), tl.program_id(1)
-    b = request_of(row, q_start, requests, BLOCK_B)
+    row, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    # all that is read at once comes before what waits for it
+    at = tl.arange(0, BLOCK_B)
+    mine = at < requests
+    ends = tl.load(q_start + 1 + at, mask=mine, other=2147483647)
+    starts = tl.load(prompt_start + at, mask=mine, other=0)
+    lengths = tl.load(prompt_len + at, mask=mine, other=0)
+    low, high = load_heads(qkv + row * qkv_row, part, H, G, D, BLOCK_H, BLOCK_F)
+    b = tl.sum((ends <= row).to(tl.int32), axis=0)
     alive = b < requests
     # the tokens of a request are the last ones of its prompt
-    back = tl.load(q_start + b + 1, mask=alive, other=0) - row
-    position = (tl.load(prompt_len + b, mask=alive, other=0) - back).to(tl.int64)
-    target = tl.load(prompt_start + b, mask=alive, other=0) + position
-    row = row.to(tl.int64)
+    position = of_request(lengths - ends, b, BLOCK_B) + row
+    target = of_request(starts, b, BLOCK_B) + position
     rotate_heads(
-        qkv + row * qkv_row, cos + position * cos_row, sin + position * sin_row, q_norm, k_norm,
+        low, high, cos + position * cos_row, sin + position * sin_row, q_norm, k_norm,
         out + row * out_row, k + target * k_row, v + target * v_row, out_head, k_head, v_head,
         alive, eps, part,
         H, G, D, NORM_Q, NORM_K, BLOCK_H, BLOCK_F,

@@ -1,71 +1,85 @@
 # Triton's language has no types:
 # mypy: disable-error-code="no-untyped-def,untyped-decorator"
-"""The norm, rotation and K/V write of some heads of one token, on the device."""
+"""The norm, rotation and K/V write of some heads of one token, on the device.
+
+A program holds 512 pairs (low, high) of elements, four a thread: then the model's 16 bits and the
+table's 32 lie in the same threads, and nothing passes through shared memory.
+"""
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
 
+PAIRS, WARPS = 512, 4
+
 
 def blocks(heads: int, groups: int, size: int) -> tuple[tuple[int, int], int]:
     """(heads, pairs of a head) that a program holds, and how many programs a token needs."""
     every, pairs = heads + 2 * groups, triton.next_power_of_2(size // 2)
-    some = min(max(512 // pairs, 1), triton.next_power_of_2(every))
+    some = min(max(PAIRS // pairs, 1), triton.next_power_of_2(every))
     return (some, pairs), triton.cdiv(every, some)
 
 
 @triton.jit
-def rotate_heads(
-    qkv, cos, sin, q_norm, k_norm, out, k, v, out_head, k_head, v_head, alive, eps, part,
-    H: tl.constexpr, G: tl.constexpr, D: tl.constexpr, NORM_Q: tl.constexpr, NORM_K: tl.constexpr,
+def load_heads(
+    qkv, part,
+    H: tl.constexpr, G: tl.constexpr, D: tl.constexpr,
     BLOCK_H: tl.constexpr, BLOCK_F: tl.constexpr,
 ):  # fmt: skip
-    """Heads part * BLOCK_H and on of a token; pointers are to the token's own rows.
-
-    A token that is not alive has zeros in `out` and writes neither k nor v.
-    """
-    F: tl.constexpr = D // 2
+    """Both halves of heads part * BLOCK_H and on of a token; `qkv` is the token's own row."""
     head = part * BLOCK_H + tl.arange(0, BLOCK_H)
     pair = tl.arange(0, BLOCK_F)
-    is_q, is_k = head < H, (head >= H) & (head < H + G)
-    is_v = (head >= H + G) & (head < H + 2 * G)
-    inside = (pair < F)[None, :]
-    mask = inside & (head < H + 2 * G)[:, None] & alive
-
-    at = head[:, None] * D + pair[None, :]
-    low_raw = tl.load(qkv + at, mask=mask, other=0)
-    high_raw = tl.load(qkv + at + F, mask=mask, other=0)
-    low, high = low_raw.to(tl.float32), high_raw.to(tl.float32)
-    if NORM_Q or NORM_K:
-        mean = (tl.sum(low * low, axis=1) + tl.sum(high * high, axis=1)) / D
-        scale = tl.rsqrt(mean + eps)[:, None]
-        if NORM_Q:
-            gain = _gain(q_norm, pair, is_q, scale, F)
-            low, high = low * gain, high * _gain(q_norm + F, pair, is_q, scale, F)
-        if NORM_K:
-            gain = _gain(k_norm, pair, is_k, scale, F)
-            low, high = low * gain, high * _gain(k_norm + F, pair, is_k, scale, F)
-    c = tl.load(cos + pair, mask=(pair < F) & alive, other=0)[None, :]
-    s = tl.load(sin + pair, mask=(pair < F) & alive, other=0)[None, :]
-    turned_low, turned_high = low * c - high * s, high * c + low * s
-
-    kind = out.dtype.element_ty
-    place, to_q = out + head[:, None] * out_head + pair[None, :], is_q[:, None] & inside
-    tl.store(place, turned_low.to(kind), mask=to_q)
-    tl.store(place + F, turned_high.to(kind), mask=to_q)
-    place = k + (head - H)[:, None] * k_head + pair[None, :]
-    to_k = is_k[:, None] & mask
-    tl.store(place, turned_low.to(kind), mask=to_k)
-    tl.store(place + F, turned_high.to(kind), mask=to_k)
-    place = v + (head - H - G)[:, None] * v_head + pair[None, :]
-    to_v = is_v[:, None] & mask
-    tl.store(place, low_raw, mask=to_v)
-    tl.store(place + F, high_raw, mask=to_v)
+    mask = (head < H + 2 * G)[:, None] & (pair < D // 2)[None, :]
+    at = qkv + head[:, None] * D + pair[None, :]
+    return tl.load(at, mask=mask, other=0), tl.load(at + D // 2, mask=mask, other=0)
 
 
 @triton.jit
-def _gain(norm, pair, chosen, scale, F: tl.constexpr):
-    """Factor [heads, pairs] of half a head: scale * weight for the chosen heads, 1 for others."""
-    weight = tl.load(norm + pair, mask=pair < F, other=0).to(tl.float32)
-    return tl.where(chosen[:, None], scale * weight[None, :], 1.0)
+def rotate_heads(
+    low_raw, high_raw, cos, sin, q_norm, k_norm, out, k, v, out_head, k_head, v_head, alive, eps,
+    part,
+    H: tl.constexpr, G: tl.constexpr, D: tl.constexpr, NORM_Q: tl.constexpr, NORM_K: tl.constexpr,
+    BLOCK_H: tl.constexpr, BLOCK_F: tl.constexpr,
+):  # fmt: skip
+    """Finish what `load_heads` began; the pointers but for the norms are to the token's own rows.
+
+    A token that is not alive has zeros in `out` and writes neither k nor v; its heads may be NaN.
+    """
+    F: tl.constexpr = D // 2
+    head = part * BLOCK_H + tl.arange(0, BLOCK_H)[:, None]
+    pair = tl.arange(0, BLOCK_F)[None, :]
+    inside = pair < F
+    is_q, is_k = inside & (head < H), inside & (head >= H) & (head < H + G)
+    is_v = inside & (head >= H + G) & (head < H + 2 * G)
+
+    low, high = low_raw.to(tl.float32), high_raw.to(tl.float32)
+    if NORM_Q or NORM_K:
+        mean = tl.sum(low * low + high * high, axis=1) / D
+        scale = tl.rsqrt(mean + eps)[:, None]
+        if NORM_Q:
+            low = tl.where(is_q, low * (scale * _weights(q_norm, pair, is_q)), low)
+            high = tl.where(is_q, high * (scale * _weights(q_norm + F, pair, is_q)), high)
+        if NORM_K:
+            low = tl.where(is_k, low * (scale * _weights(k_norm, pair, is_k)), low)
+            high = tl.where(is_k, high * (scale * _weights(k_norm + F, pair, is_k)), high)
+    turns = (is_q | is_k) & alive
+    c, s = _weights(cos, pair, turns), _weights(sin, pair, turns)
+    turned_low = tl.where(alive, low * c - high * s, 0.0).to(out.dtype.element_ty)
+    turned_high = tl.where(alive, high * c + low * s, 0.0).to(out.dtype.element_ty)
+
+    place = out + head * out_head + pair
+    tl.store(place, turned_low, mask=is_q)
+    tl.store(place + F, turned_high, mask=is_q)
+    place = k + (head - H) * k_head + pair
+    tl.store(place, turned_low, mask=is_k & alive)
+    tl.store(place + F, turned_high, mask=is_k & alive)
+    place = v + (head - H - G) * v_head + pair
+    tl.store(place, low_raw, mask=is_v & alive)
+    tl.store(place + F, high_raw, mask=is_v & alive)
+
+
+@triton.jit
+def _weights(row, pair, chosen):
+    """Half a row for each chosen head, float32 [heads, pairs]: read once a head, from the cache."""
+    return tl.load(tl.broadcast_to(row + pair, chosen.shape), mask=chosen, other=0).to(tl.float32)

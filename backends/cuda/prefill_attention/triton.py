@@ -6,13 +6,12 @@ from typing import Any
 
 import torch
 
-from xgr.backends.cuda.device import multiprocessors
+from xgr.backends.cuda.device import architecture, multiprocessors
 from xgr.backends.cuda.prefill_attention.buckets import bucket_table
 from xgr.backends.cuda.prefill_attention.kernel import prefill_kernel
 from xgr.backends.cuda.staged_attention.heuristic import choose
 from xgr.backends.cuda.staged_attention.launch import (
     LOG2_E,
-    architecture,
     constants,
     grid,
     positive,

@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 import torch
-import triton
 
-from xgr.backends.cuda.device import interpreting, multiprocessors
+from xgr.backends.cuda.device import architecture, interpreting, multiprocessors
 from xgr.backends.cuda.staged_attention.heuristic import (
     Tiles,
     choose,
@@ -144,11 +143,3 @@ def constants(problem: Problem, tiles: Tiles) -> dict[str, int]:
 def block_d(problem: Problem) -> int:
     """Columns of a tile of vectors."""
     return power_of_two(max(16, problem.sizes["d"]))
-
-
-def architecture() -> int:
-    """The device's, 90 for sm_90, which also stands in under the interpreter."""
-    if interpreting():
-        return 90
-    target = triton.runtime.driver.active.get_current_target()
-    return int(target.arch)
