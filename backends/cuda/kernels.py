@@ -18,6 +18,7 @@ TECHNIQUES = {"triton": 10, "torch": 5}
 # one kernel each, of the technique named
 PLAIN = {
     "beam_ancestors": "triton",
+    "block_fork": "triton",
     "embed": "triton",
     "gelu_gated": "triton",
     "kv_append": "triton",
@@ -26,6 +27,7 @@ PLAIN = {
     "linear_lse": "triton",
     "rms_norm": "triton",
     "rope_kv": "triton",
+    "rope_paged": "triton",
     "rope_prefill": "triton",
     "rope_table": "triton",
     "swiglu": "triton",

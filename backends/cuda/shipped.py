@@ -28,9 +28,11 @@ BATCHES: tuple[Mapping[str, int], ...] = (
 )
 REST: Mapping[str, int] = {
     "S": 2, "L": 28, "V": 176_512, "M": 8192, "K": 8192, "C": 8192, "O": 4096, "P": 40_960,
-    "F": 64, "NB": 32,
+    "F": 64, "NB": 32, "NP": 8192, "BT": 16, "MB": 66, "OB": 2,
 }  # fmt: skip
-SCALARS: Mapping[str, Any] = {"step": 2, "max_distance": 128, "scale": 0.125, "eps": 1e-6}
+SCALARS: Mapping[str, Any] = {
+    "step": 2, "max_distance": 128, "scale": 0.125, "eps": 1e-6, "block_tokens": 16,
+}  # fmt: skip
 
 
 def shipped_problems(op: str) -> Iterator[Problem]:
@@ -87,7 +89,9 @@ def _posed(op: str, flags: Mapping[str, Flag]) -> bool:
     if op == "beam_step":
         lse = bool(flags["lse"]) == (flags["normalize"] == "vocab")
         return lse and bool(flags["trie"] or not flags["filters"])
-    if op in {"rope_kv", "rope_prefill"}:
+    if op == "block_fork":
+        return flags["parent"] == flags["table"]
+    if op in {"rope_kv", "rope_paged", "rope_prefill"}:
         return flags["q_norm"] == flags["k_norm"]
     if op == "unshared_attention":
         return not (flags["bias"] and flags["ancestors"])

@@ -1,0 +1,3 @@
+"""Copies of whole blocks of a paged cache, all layers at once."""
+
+FACTS = {"triton": {"tunables": ("elements",)}}
