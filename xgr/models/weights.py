@@ -31,7 +31,7 @@ class Tensors(Protocol):
         ...
 
     def take(self, name: str, shape: Sequence[int]) -> Any:
-        """One tensor as a NumPy array of that shape."""
+        """One tensor as a NumPy array of that shape, which the next call may write over."""
         ...
 
     def finish(self, *, tied_embeddings: bool = False) -> None:
