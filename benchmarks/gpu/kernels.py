@@ -1,0 +1,75 @@
+"""Kernels of xgr ready to be timed: as chosen, forced, or built with values of their tunables."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+from xgr import Problem, Runtime
+from xgr.registry import Kernel
+from xgr.registry.bind import BoundContext
+
+Config = Mapping[str, int]
+
+
+def able(rt: Runtime, problem: Problem) -> Sequence[Kernel]:
+    """Kernels that can run a problem; a definition is none."""
+    found = [k for k in rt.kernels(problem.op) if not k.unsupported(problem, rt.backend.arch)]
+    return [kernel for kernel in found if not kernel.name.endswith("reference")]
+
+
+def named(rt: Runtime, op: str, name: str) -> Kernel:
+    """A kernel record by its name.
+
+    Raises:
+        ValueError: the op has none of that name.
+    """
+    known = {kernel.name: kernel for kernel in rt.kernels(op)}
+    if name not in known:
+        raise ValueError(f"{op} has no kernel {name!r}; known: {', '.join(known)}")
+    return known[name]
+
+
+def chosen(rt: Runtime, problem: Problem) -> str:
+    """The kernel that a bind chooses, "composed" where the op's stages stand in."""
+    kernel = rt.bind(problem.op, problem).choice.kernel
+    return "composed" if kernel is None else kernel.name
+
+
+def build(rt: Runtime, kernel: Kernel, problem: Problem, config: Config) -> Callable[..., None]:
+    """The launcher of a kernel with values of its tunables."""
+    return kernel.build(problem, BoundContext(rt, config))
+
+
+def space(rt: Runtime, kernel: Kernel, problem: Problem) -> Sequence[Config]:
+    """Configurations of a kernel, by the function `space` of its module or its package.
+
+    It takes the problem, the device's cores and its architecture (90 for sm_90), and returns
+    configurations, or a mapping from the kernel's name to them. A kernel without one has only its
+    own choice.
+    """
+    if not isinstance(kernel.factory, str):
+        return []
+    module = kernel.factory.partition(":")[0]
+    package = module.rpartition(".")[0]
+    arch = int(rt.backend.arch.rpartition("_")[2])
+    for place in (module, package, f"{package}.heuristic"):
+        try:
+            found: Any = getattr(importlib.import_module(place), "space", None)
+        except ModuleNotFoundError as error:
+            if error.name != place:
+                raise
+            continue
+        if callable(found):
+            configs = found(problem, rt.backend.cores, arch)
+            return list(configs[kernel.name] if isinstance(configs, Mapping) else configs)
+    return []
+
+
+def plan(launch: Callable[..., None], lengths: Sequence[int], widths: Sequence[int]) -> None:
+    """Tell a launcher the batch where it wants to know: prompts side by side, and widths."""
+    tell = getattr(launch, "plan", None)
+    if tell is not None:
+        tell([0, *accumulate(lengths)][:-1], list(lengths), list(widths))

@@ -1,0 +1,145 @@
+"""The harness of benchmarks on a GPU, without one: floors, batches, checks, repetitions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from benchmarks import attention
+from benchmarks.gpu.floor import Ceilings, Work, geomean
+from benchmarks.gpu.staged import OWN, SIZE, Batch, Inputs, grid, ragged, representative
+from benchmarks.gpu.timing import LEAST_CALLS, MOST_REPLAYS, graph_us, set_count
+
+# measured ceilings of an H200, and floors by hand: heads, B, BW, L, us, what sets it
+FLOORS = [
+    ((16, 8), 1, 128, 256, 0.9, "M"),
+    ((16, 8), 1, 512, 1024, 5.5, "C"),
+    ((16, 8), 4, 128, 1024, 6.3, "M"),
+    ((16, 8), 16, 256, 256, 23.4, "M"),
+    ((16, 8), 16, 512, 8192, 705.1, "C"),
+    ((32, 8), 1, 128, 1024, 2.8, "C"),
+    ((32, 8), 4, 512, 256, 14.6, "M"),
+    ((32, 8), 16, 512, 8192, 1410.1, "C"),
+]
+
+
+@pytest.mark.parametrize(("heads", "requests", "width", "tokens", "us", "bound"), FLOORS)
+def test_floor_of_a_batch(
+    heads: tuple[int, int], requests: int, width: int, tokens: int, us: float, bound: str
+) -> None:
+    work = Batch.uniform(heads, requests, width, tokens).work
+    assert round(work.floor_us(), 1) == us
+    assert work.bound() == bound
+
+
+def test_floor_is_the_greater_of_memory_and_arithmetic() -> None:
+    ceilings = Ceilings(bytes_per_s=2e6, flops_per_s=8e6)
+    assert Work(bytes=4, flops=8).floor_us(ceilings) == 2
+    assert Work(bytes=4, flops=80).floor_us(ceilings) == 10
+
+
+def test_grids_hold_what_they_say() -> None:
+    batches = grid()
+    assert len(set(batches)) == len(batches) == 72
+    chosen = representative()
+    assert len(set(chosen)) == 24
+    assert set(chosen) <= set(batches)
+    for batch in ragged():
+        assert 256 <= min(batch.lengths) < max(batch.lengths) <= 8192
+        assert 128 <= min(batch.widths) < max(batch.widths) <= 512
+        assert sum(batch.live) == pytest.approx(0.8 * batch.rows, rel=0.01)
+        even = batch.even()
+        assert even.work.flops == pytest.approx(batch.work.flops, rel=0.05)
+        assert even.live == even.widths
+
+
+def small() -> Batch:
+    return Batch(4, 2, (64, 160), (3, 5), (3, 4))
+
+
+def exact(one: Inputs, own: int = OWN) -> torch.Tensor:
+    """Staged attention of a set with `own` of the own tokens; NaN in dead rows."""
+    out = torch.full_like(one.q, math.nan)
+    batch, first = one.batch, 0
+    for request, (tokens, live) in enumerate(zip(batch.lengths, batch.live, strict=True)):
+        begin = int(one.row_start[request])
+        for row in range(begin, begin + live):
+            k = torch.cat((one.k[first : first + tokens], one.k_own[row, :own])).float()
+            v = torch.cat((one.v[first : first + tokens], one.v_own[row, :own])).float()
+            for head in range(batch.heads):
+                group = head // (batch.heads // batch.groups)
+                scores = k[:, group] @ one.q[row, head].float() / math.sqrt(SIZE)
+                out[row, head] = scores.softmax(0) @ v[:, group]
+        first += tokens
+    return out
+
+
+def test_check_passes_what_is_right_and_finds_a_missing_token() -> None:
+    torch.manual_seed(0)
+    one = Inputs(small(), device="cpu")
+    one.check("right", exact(one))
+    with pytest.raises(ValueError, match="short is wrong by"):
+        one.check("short", exact(one, own=OWN - 1))
+    with pytest.raises(ValueError, match="nothing is wrong"):
+        one.check("nothing", torch.full_like(one.q, math.nan))
+
+
+def test_sets_leave_the_cache() -> None:
+    cache = 60 * 2**20
+    for touched in (3_000_000, 40_000_000, 10**9):
+        assert set_count(touched) * touched > cache
+    assert set_count(10**9) == 1
+
+
+def test_a_graph_holds_every_set_and_is_replayed_within_the_budget() -> None:
+    held: list[int] = []
+    replays: list[int] = []
+
+    def record(milliseconds: float) -> Callable[[Sequence[Any]], Callable[[int], list[float]]]:
+        def graph(calls: Sequence[Any]) -> Callable[[int], list[float]]:
+            held[:] = [call() for call in calls]
+
+            def replay(count: int) -> list[float]:
+                replays.append(count)
+                return [milliseconds] * (count - 1) + [9 * milliseconds]
+
+            return replay
+
+        return graph
+
+    calls = [lambda x=x: x for x in range(6)]
+    assert graph_us(calls, record(0.06), budget_ms=1) == pytest.approx(10)
+    assert held == list(range(6))
+    assert replays[-1] <= MOST_REPLAYS
+    graph_us(calls[:1], record(1000.0))
+    assert held == [0] * LEAST_CALLS
+    assert replays[-1] == 3
+
+
+def test_summary_of_rows() -> None:
+    rows = [
+        attention.Row(batch, {"xgr": 2 * floor, "paged": 16 * floor})
+        for batch in grid()
+        for floor in [batch.work.floor_us()]
+    ]
+    summary = attention.summarise(rows)
+    assert summary["xgr / floor"] == pytest.approx(2)
+    assert summary["xgr / floor, B 16"] == pytest.approx(2)
+    assert summary["paged / xgr"] == pytest.approx(8)
+    assert geomean([1, 4]) == pytest.approx(2)
+
+
+def test_arguments_choose_batches(capsys: pytest.CaptureFixture[str]) -> None:
+    args = attention.parse(["--only", "16/8 B4 .*L8192", "--peers", "flashinfer"])
+    assert [str(one) for one in attention.select(args)] == [
+        f"16/8 B4 BW{width} L8192" for width in (128, 256, 512)
+    ]
+    assert args.peers or "FlashInfer is absent" in capsys.readouterr().out
+    assert len(attention.select(attention.parse(["--ragged"]))) == 6
+    assert len(attention.select(attention.parse(["--batches", "5"]))) == 5
+    with pytest.raises(SystemExit, match="matches no batch"):
+        attention.select(attention.parse(["--only", "B7"]))
