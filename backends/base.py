@@ -102,6 +102,9 @@ class Backend(ABC):
     token_granule: ClassVar[int] = 32
     row_granule: ClassVar[int] = 8
     request_granule: ClassVar[int] = 1
+    # buckets of packed tokens between a number and its double: from there on they are coarser, so
+    # that there are fewer programs; None for multiples of token_granule throughout
+    token_buckets: ClassVar[int | None] = None
     # lanes that serve side by side unless the caller says otherwise
     default_lanes: ClassVar[int] = 1
     # batches of one lane launched before the first of them is collected
@@ -146,6 +149,16 @@ class Backend(ABC):
     @abstractmethod
     def fetch(self, array: Array) -> Any:
         """NumPy copy of an array; waits for the launches that write it."""
+
+    def fetch_later(self, arrays: Sequence[Array]) -> Callable[[], list[Any]]:
+        """NumPy copies of arrays as the launches so far leave them; later launches may write these.
+
+        Returns:
+            What waits for the copies and gives them, called at most once and on any thread. A
+            device that runs by itself copies behind its launches; others have the values now.
+        """
+        copies = [self.fetch(array) for array in arrays]
+        return lambda: copies
 
     @abstractmethod
     def dtype_of(self, array: Array) -> DType:

@@ -252,6 +252,10 @@ class Runtime:
         """NumPy copy of an array."""
         return self.backend.fetch(array)
 
+    def fetch_later(self, arrays: Sequence[Array]) -> Callable[[], list[Any]]:
+        """NumPy copies of arrays as the launches so far leave them, once they are waited for."""
+        return self.backend.fetch_later(arrays)
+
     def stream(self, core_group: int = 0) -> Stream:
         """A new stream."""
         return self.backend.stream(core_group)

@@ -38,8 +38,10 @@ class CudaBackend(Backend):
 
     name = "cuda"
     token_granule = 64
+    token_buckets = 16
     row_granule = 16
     default_lanes = 1
+    in_flight = 2
     kv_mode = "ancestors"
 
     def __init__(self, interpret: bool = False) -> None:
@@ -134,6 +136,13 @@ class CudaBackend(Backend):
     def fetch(self, array: Any) -> Any:
         """A copy; waits for the current stream."""
         return self._host.to_numpy(array.cpu())
+
+    def fetch_later(self, arrays: Sequence[Any]) -> Callable[[], list[Any]]:
+        """Copies behind the current stream's launches, through pinned memory."""
+        if self._interpret:
+            return super().fetch_later(arrays)
+        fetched: Callable[[], list[Any]] = self._order.Download(arrays, self._host.to_numpy)
+        return fetched
 
     def dtype_of(self, array: Any) -> DType:
         """Element type."""

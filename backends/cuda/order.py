@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -58,6 +58,27 @@ class Event:
         """Milliseconds of device time since another event."""
         elapsed: float = since.torch.elapsed_time(self.torch)
         return elapsed
+
+
+class Download:
+    """Copies to the host on the current stream; a call waits for them, with the GIL released.
+
+    torch's pinned memory is cached: after the first batches of a size none is asked for, and a
+    block is not used again before its last copy is done.
+    """
+
+    def __init__(self, arrays: Sequence[torch.Tensor], convert: Callable[..., Any]) -> None:
+        self._convert = convert
+        self._hosts = [torch.empty(a.shape, dtype=a.dtype, pin_memory=True) for a in arrays]
+        for host, array in zip(self._hosts, arrays, strict=True):
+            host.copy_(array, non_blocking=True)
+        self._done = torch.cuda.Event()
+        self._done.record()
+
+    def __call__(self) -> list[Any]:
+        """The values, in memory of their own."""
+        self._done.synchronize()
+        return [self._convert(host) for host in self._hosts]
 
 
 class Graph:

@@ -116,6 +116,10 @@ class NullBackend(Backend):
         """
         raise ValueReadError(f"{array!r} has no values to fetch")
 
+    def fetch_later(self, arrays: Sequence[Any]) -> Callable[[], list[Any]]:
+        """What is refused when it is waited for, as nothing is read before."""
+        return lambda: [self.fetch(array) for array in arrays]
+
     def dtype_of(self, array: Any) -> DType:
         """Element type."""
         found: DType = array.dtype

@@ -96,7 +96,7 @@ def test_refusals_are_raised_before_anything_is_launched(broken: World, bad: lis
         recommender.recommend([bad, [4711], bad, []])
     with pytest.raises(InputError, match=r"user 4: .*; and 3 more users$"):
         recommender.recommend([[]] * 8)
-    assert recommender.engine._launched == 0
+    assert recommender.engine.launched == 0
 
 
 def test_evaluate_counts_who_failed_and_goes_on(broken: World, bad: list[int]) -> None:

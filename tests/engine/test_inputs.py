@@ -109,10 +109,10 @@ def test_prompts_at_and_above_the_limit(world: World, limit: int | None, name: s
     longest = limit or 128 - 2  # two more tokens are decoded
     fits, above = [1] + [5] * (longest - 1), [1] + [5] * longest
     assert len(recommender.recommend(token_ids=[fits], beam_width=4)[0].beams()) == 4
-    launched = recommender.engine._launched
+    launched = recommender.engine.launched
     with pytest.raises(InputError, match=f"user 1: .*{longest + 1} tokens.*{name}.*max_items"):
         recommender.recommend(token_ids=[[1, 5], above, [1, 6]], beam_width=4)
-    assert recommender.engine._launched == launched
+    assert recommender.engine.launched == launched
     assert len(recommender.recommend(token_ids=[[1, 5], [1, 6]], beam_width=4)) == 2
 
 

@@ -182,7 +182,7 @@ def test_an_error_of_one_batch_ends_the_run_and_no_other(
     collect, running = Engine.collect, []
 
     def failing(self: Engine, batch: Batch) -> Any:
-        running.append(batch.number)
+        running.append(batch)
         if len(running) == 3:
             raise RuntimeError("of a third party")
         return collect(self, batch)

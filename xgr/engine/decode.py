@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 from xgr.engine.config import EngineConfig
 from xgr.engine.layout import Layout
-from xgr.engine.state import BatchState, Beams, KVCache
-from xgr.models.decoder import Binder, Decoder, Forward, Rows, Workspace
+from xgr.engine.paged import PagedBeams, PagedCache
+from xgr.engine.staged import StagedBeams
+from xgr.engine.state import BatchState, KVCache, Search
+from xgr.models.decoder import Binder, Decoder, Workspace
 from xgr.ops.array import Array, Filters, Trie
-from xgr.ops.dtype import float32, int32
+from xgr.ops.dtype import float32
 from xgr.runtime import Runtime
 
 
@@ -37,7 +39,7 @@ class Decode:
     """Bound ops, buffers and graph of one (row bucket, request bucket).
 
     Attributes:
-        beams: `Beams` of every level, the last one in rank order.
+        search: the beams of every level, the last one in rank order.
     """
 
     def __init__(
@@ -47,36 +49,32 @@ class Decode:
         levels: Sequence[Level],
         config: EngineConfig,
         kv_mode: str,
-        cache: KVCache,
+        cache: KVCache | PagedCache,
         batch: BatchState,
         hidden: Array,
         rows: int,
         trie: Trie | None,
         filters: Filters | None,
         workspace: Workspace,
+        logits: Array,
     ) -> None:
         requests = batch.root_live.shape[0]
         self._rt, self._decoder, self._levels, self._config = rt, decoder, levels, config
         self._batch, self._hidden = batch, hidden
         self._trie, self._filters = trie, filters
-        self._own = (cache.own_keys[:, :rows], cache.own_values[:, :rows])
-        self.beams = [Beams.empty(rt, rows, requests) for _ in levels]
-        self._logits: list[Array] = []
+        self.search = Search(rt, len(levels), rows, requests)
+        self.beams = self.search.levels
         self._lse: list[Array | None] = []
         self._steps: list[Callable[..., None]] = []
         self._heads: list[Callable[..., None]] = []
         self._norms: list[Callable[..., None] | None] = []
-        slots = cache.own_keys.shape[2]
-        self._ancestors: list[Array] | None = None
-        if kv_mode == "ancestors":
-            identity = rt.upload([[row] * slots for row in range(rows)], int32)
-            self._ancestors = [identity] + [rt.empty((rows, slots), int32) for _ in levels[2:]]
-        layout = Rows(
-            batch.row_start, batch.prompts.prompt_start, batch.prompts.prompt_len,
-            cache.keys, cache.values, *self._own,
-        )  # fmt: skip
-        first = self._ancestors[0] if self._ancestors else None
-        self._forward = Forward(rt, decoder, layout, first, workspace)
+        self._kv: StagedBeams | PagedBeams
+        if isinstance(cache, PagedCache):
+            self._kv = PagedBeams(rt, decoder, cache, batch, self.beams, workspace)
+        else:
+            self._kv = StagedBeams(rt, decoder, cache, batch, self.beams, kv_mode, workspace)
+        self._forward = self._kv.forward
+        self._logits = [self._part(logits, at) for at in range(len(levels))]
         self._bind()
         self._graph = rt.capture(self._launch)
         self._trie = self._filters = None
@@ -101,29 +99,24 @@ class Decode:
 
     def _bind(self) -> None:
         bind, rt = Binder(self._rt), self._rt
-        follow = "kv_reorder" if self._ancestors is None else "beam_ancestors"
         for at, level in enumerate(self._levels):
             hidden = self._hidden_of(at)
-            rows = hidden.shape[0]
-            logits = rt.empty((rows, level.tokens.shape[0]), self._decoder.dtype)
             vocab = self._config.normalize == "vocab"
-            lse = rt.empty((rows,), float32) if vocab else None
-            self._logits.append(logits)
+            lse = rt.empty((hidden.shape[0],), float32) if vocab else None
+            logits = self._logits[at]
             self._lse.append(lse)
-            self._heads.append(bind("linear", x=hidden, weight=level.head, out=logits))
+            self._heads.append(bind("linear_logits", hidden=hidden, head=level.head, logits=logits))
             self._norms.append(
                 bind("linear_lse", hidden=hidden, head=self._decoder.head, lse=lse)
                 if lse is not None
                 else None
             )
             self._steps.append(bind("beam_step", **self._step_arguments(at)))
-        if len(self._levels) > 2:
-            self._follow = bind(follow, **self._follow_arguments(1))
 
     def _launch(self) -> None:
         for at, level in enumerate(self._levels):
             hidden = self._hidden if at == 0 else self._advance(at)
-            self._heads[at](x=hidden, weight=level.head, bias=None, out=self._logits[at])
+            self._heads[at](hidden=hidden, head=level.head, logits=self._logits[at])
             norm = self._norms[at]
             if norm is not None:
                 norm(hidden=hidden, head=self._decoder.head, lse=self._lse[at])
@@ -131,13 +124,16 @@ class Decode:
 
     def _advance(self, at: int) -> Array:
         """Forward of the codes chosen at level `at - 1`: hidden states for level `at`."""
-        before, ancestors = self.beams[at - 1], None
-        if at > 1:
-            self._follow(**self._follow_arguments(at - 1))
-        if self._ancestors is not None:
-            ancestors = self._ancestors[at - 1]
-        tokens = self._levels[at - 1].tokens
-        return self._forward.launch(before.code, tokens, before.live, at - 1, ancestors)
+        before, tokens = self.beams[at - 1], self._levels[at - 1].tokens
+        where = self._kv.follow(at - 1)
+        return self._forward.launch(before.code, tokens, before.live, at - 1, where)
+
+    def _part(self, logits: Array, at: int) -> Array:
+        """Where the logits of a level lie, float32 [Rin, K]; those of the level before are used."""
+        level = self._levels[at]
+        shape = (self._hidden_of(at).shape[0], level.tokens.shape[0])
+        part: Array = logits[: shape[0] * shape[1]].reshape(shape)
+        return part
 
     def _hidden_of(self, at: int) -> Array:
         return self._hidden if at == 0 else self._forward.activations.normed
@@ -166,17 +162,3 @@ class Decode:
             "normalize": self._config.normalize,
             "order": "rank" if at == len(self._levels) - 1 else "path",
         }
-
-    def _follow_arguments(self, at: int) -> dict[str, object]:
-        """K/V of the `at` slots before follow the beams of level `at`."""
-        beams, batch = self.beams[at], self._batch
-        common = {
-            "parent": beams.parent,
-            "row_start": batch.row_start,
-            "live": beams.live,
-            "status": batch.status,
-            "step": at,
-        }
-        if self._ancestors is None:
-            return {"k": self._own[0], "v": self._own[1], **common}
-        return {"ancestors": self._ancestors[at - 1], "out": self._ancestors[at], **common}

@@ -11,32 +11,44 @@ from xgr.catalog import Catalogue
 from xgr.catalog.device import FilterBuffers, Served
 from xgr.engine.config import EngineConfig
 from xgr.engine.decode import Decode, Level
-from xgr.engine.layout import Layout, check_fits, lay_out, pack, round_up
+from xgr.engine.layout import (
+    Layout,
+    arena_granule,
+    check_fits,
+    lay_out,
+    pack,
+    round_up,
+    token_bucket,
+)
+from xgr.engine.paged import PagedCache
 from xgr.engine.request import Prepared, Request
 from xgr.engine.results import Outcome, Results, Spelling
-from xgr.engine.state import BatchState, KVCache
+from xgr.engine.state import BatchState, Found, KVCache
 from xgr.errors import InputError
 from xgr.models.decoder import Activations, Decoder, Prefill, Workspace
 from xgr.ops.array import Array
-from xgr.ops.dtype import int32
+from xgr.ops.dtype import float32, int32
 from xgr.runtime import Runtime
 
 T = TypeVar("T")
 
-# programs (buffers and graphs of a bucket) kept at once
-_KEPT = 24
-
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch on its way: what was launched and what its results need."""
+    """A batch on its way.
+
+    Attributes:
+        prepared, catalogue, layout: what its results need.
+        prefill, decode: what was launched, which lives at least until it is done.
+        found: waits for the beams and gives them.
+    """
 
     prepared: Sequence[Prepared]
     catalogue: Catalogue
     layout: Layout
+    prefill: Prefill
     decode: Decode
-    status: Array
-    number: int
+    found: Callable[[], Found]
 
 
 class Engine:
@@ -49,6 +61,13 @@ class Engine:
         config: limits and choices.
 
     A catalogue is given with each batch and may change between batches, not within one.
+
+    Launches go to a stream of the engine's own, in order. Their results are copied out behind
+    them, so that a batch may be launched before those in front of it are collected; one thread
+    launches at a time, any thread collects.
+
+    Attributes:
+        launched: batches so far.
     """
 
     def __init__(
@@ -62,28 +81,14 @@ class Engine:
         self.token_ids = tuple(tuple(ids) for ids in token_ids)
         self.depth = len(self.token_ids)
         self.kv_mode = self.config.kv_mode or rt.backend.kv_mode
-        self._levels = self._make_levels()
-        self._slots = max(1, len(self._levels) - 1)
-        backend, limits = rt.backend, self.config
-        rows = round_up(limits.max_rows, backend.row_granule)
-        arena = round_up(limits.max_tokens, backend.arena_granule)
-        tokens = round_up(limits.max_tokens, backend.token_granule)
-        requests = round_up(limits.max_requests, backend.request_granule)
-        c, kind, slots = decoder.config, decoder.dtype, self._slots
-        self._cache, self._prompt_space, self._beam_space, self._lasts = _held(
-            lambda: (
-                KVCache(rt, c, kind, arena, rows, slots),
-                Workspace(rt, decoder, tokens),
-                Workspace(rt, decoder, rows),
-                Workspace(rt, decoder, requests),
-            ),
-            KVCache.nbytes(c, kind, arena, rows, slots),
-            f"max_tokens={limits.max_tokens}, max_rows={limits.max_rows} and "
-            f"max_requests={limits.max_requests}: the K/V alone",
-        )
+        self._stream = rt.stream()
+        rt.synchronize()  # the weights are there, whichever stream they came on
+        with self._stream:
+            self._levels = self._make_levels()
+            self._allocate()
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
-        self._served = Served(rt, limits.filter_masks)
-        self._launched = 0
+        self._served = Served(rt, self.config.filter_masks)
+        self.launched = 0
         # of each level, the code of a token: for paths that are found in the catalogue by token
         self._codes = tuple({token: code for code, token in enumerate(i)} for i in self.token_ids)
 
@@ -116,17 +121,15 @@ class Engine:
             )
         chosen = request.resolve(catalogue)
         nodes = max(map(len, chosen.nodes)) if chosen is not None else 0
-        arena = round_up(tokens, self.rt.backend.arena_granule)
+        arena = round_up(tokens, self._granule)
         check_fits(arena, max(request.widths(self.depth)), nodes, self.config)
         return Prepared(request, chosen)
 
     def launch(self, prepared: Sequence[Prepared], catalogue: Catalogue) -> Batch:
-        """Launch one batch; nothing is read back.
-
-        The next launch writes to the same buffers: collect first.
-        """
+        """Launch one batch, behind those launched before; the host waits for nothing."""
         try:
-            return self._launch(prepared, catalogue)
+            with self._stream:
+                return self._launch(prepared, catalogue)
         except BaseException:
             self.forget()  # an interrupt may have left buffers half written
             raise
@@ -139,10 +142,12 @@ class Engine:
     def _launch(self, prepared: Sequence[Prepared], catalogue: Catalogue) -> Batch:
         rt = self.rt
         requests = [p.request for p in prepared]
-        layout = lay_out(requests, self.depth, len(self._levels) - self.depth, rt.backend)
+        layout = lay_out(
+            requests, self.depth, len(self._levels) - self.depth, rt.backend, self._granule
+        )
         filters = [p.chosen for p in prepared]
         filtered = any(f is not None for f in filters)
-        self._launched += 1
+        self.launched += 1
         # programs are kept by the very buffers that they were bound to, not by their sizes
         state = self._keep(
             ("state", layout.requests),
@@ -162,7 +167,8 @@ class Engine:
                 state.prompts,
                 self._cache.keys,
                 self._cache.values,
-                self._prompt_space,
+                self._space,
+                captured=layout.tokens <= self.config.graph_tokens,
             ),
         )
         buffers = self._buffers(layout.requests) if filtered else None
@@ -172,7 +178,7 @@ class Engine:
             ("decode", layout.rows, state, lasts, buffers),
             lambda: Decode(
                 rt, self.decoder, self._levels, self.config, self.kv_mode, self._cache, state,
-                lasts.normed, layout.rows, trie, chosen, self._beam_space,
+                lasts.normed, layout.rows, trie, chosen, self._space, self._logits,
             ),
         )  # fmt: skip
         state.write(layout)
@@ -184,25 +190,56 @@ class Engine:
             buffers.write(filters, self._served)
         decode.plan(layout)
         decode.replay(trie, chosen)
-        return Batch(prepared, catalogue, layout, decode, state.status, self._launched)
+        found = decode.search.fetch_later(state.status)
+        return Batch(prepared, catalogue, layout, prefill, decode, found)
 
     def collect(self, batch: Batch) -> list[Outcome]:
-        """Wait for a batch and turn its beams into items.
-
-        Raises:
-            RuntimeError: another batch was launched since; its beams lie where these lay.
-        """
-        if batch.number != self._launched:
-            raise RuntimeError("a later batch was launched: collect a batch before the next launch")
-        fetched = Results.fetch(self.rt, batch.decode.beams, batch.status, batch.layout)
+        """Wait for a batch and turn its beams into items; once a batch."""
+        results = Results(batch.found(), batch.layout)
         spelling = Spelling(
             batch.catalogue, self.token_ids, self._codes, self.config.constrained,
             self.config.normalize,
         )  # fmt: skip
         return [
-            fetched.outcome(at, prepared.request, prepared.chosen, spelling)
+            results.outcome(at, prepared.request, prepared.chosen, spelling)
             for at, prepared in enumerate(batch.prepared)
         ]
+
+    def _allocate(self) -> None:
+        self._slots = max(1, len(self._levels) - 1)
+        rt, decoder, limits = self.rt, self.decoder, self.config
+        backend = rt.backend
+        rows = round_up(limits.max_rows, backend.row_granule)
+        self._granule = arena_granule(limits, backend)
+        arena = round_up(limits.max_tokens, self._granule)
+        tokens = token_bucket(limits.max_tokens, backend)
+        requests = round_up(limits.max_requests, backend.request_granule)
+        slots = self._slots
+        widest = max(level.tokens.shape[0] for level in self._levels)
+        make, size = self._cache_of(arena, rows, slots)
+        # one launch follows the other: prefill, decode and the batches share what they work in
+        self._cache, self._space, self._lasts, self._logits = _held(
+            lambda: (
+                make(),
+                Workspace(rt, decoder, max(tokens, rows)),
+                Workspace(rt, decoder, requests),
+                rt.empty((max(rows, requests) * widest,), float32),
+            ),
+            size,
+            f"max_tokens={limits.max_tokens}, max_rows={limits.max_rows} and "
+            f"max_requests={limits.max_requests}: the K/V alone",
+        )
+
+    def _cache_of(
+        self, tokens: int, rows: int, slots: int
+    ) -> tuple[Callable[[], KVCache | PagedCache], int]:
+        """What makes the K/V of the attention that is configured, and the bytes that it takes."""
+        rt, config, kind = self.rt, self.decoder.config, self.decoder.dtype
+        if self.config.attention == "paged":
+            paged = (config, kind, tokens, rows, slots, self.config.block_tokens)
+            return lambda: PagedCache(rt, *paged), PagedCache.nbytes(*paged)
+        staged = (config, kind, tokens, rows, slots)
+        return lambda: KVCache(rt, *staged), KVCache.nbytes(*staged)
 
     def _make_levels(self) -> list[Level]:
         vocab = range(self.decoder.config.vocab_size)
@@ -224,6 +261,8 @@ class Engine:
                 f"the model's 0..{c.vocab_size - 1}"
             )
         tokens = rt.upload(list(ids), int32)
+        if list(ids) == list(range(low, high + 1)):
+            return Level(tokens, self.decoder.head[low : high + 1], constrained)
         head = rt.empty((len(ids), c.hidden_size), self.decoder.dtype)
         rt.embed(ids=tokens, table=self.decoder.head, out=head)
         return Level(tokens, head, constrained)
@@ -260,7 +299,7 @@ class Engine:
         kept = self._kept.get(key)
         if kept is None:
             kept = self._kept[key] = make()
-            while len(self._kept) > _KEPT:
+            while len(self._kept) > self.config.max_programs:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         found: T = kept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import lcm
 
 from xgr.backends.base import Backend
 from xgr.engine.config import EngineConfig
@@ -46,8 +47,18 @@ class Layout:
         return zip(self.q_start[1:], self.prompt_len, strict=True)
 
 
-def lay_out(requests: Sequence[Request], depth: int, end_tokens: int, backend: Backend) -> Layout:
-    """Rows and tokens of a batch of at least one request, in the backend's buckets."""
+def lay_out(
+    requests: Sequence[Request],
+    depth: int,
+    end_tokens: int,
+    backend: Backend,
+    granule: int | None = None,
+) -> Layout:
+    """Rows and tokens of a batch of at least one request, in the backend's buckets.
+
+    Prompts begin at multiples of `granule` tokens, of the backend's own when None.
+    """
+    granule = backend.arena_granule if granule is None else granule
     row_start, q_start = [0], [0]
     starts: list[int] = []
     lengths: list[int] = []
@@ -62,14 +73,14 @@ def lay_out(requests: Sequence[Request], depth: int, end_tokens: int, backend: B
         q_start.append(q_start[-1] + len(request.token_ids))
         starts.append(arena)
         lengths.append(len(request.token_ids))
-        arena += round_up(len(request.token_ids), backend.arena_granule)
+        arena += round_up(len(request.token_ids), granule)
     bucket = round_up(len(requests), backend.request_granule)
     padding = bucket - len(requests)
     return Layout(
         count=len(requests),
         requests=bucket,
         rows=round_up(row_start[-1], backend.row_granule),
-        tokens=round_up(q_start[-1], backend.token_granule),
+        tokens=token_bucket(q_start[-1], backend),
         row_start=row_start + row_start[-1:] * padding,
         q_start=q_start + q_start[-1:] * padding,
         prompt_start=starts + [0] * padding,
@@ -83,8 +94,9 @@ def pack(
 ) -> Iterator[range]:
     """Runs of consecutive requests that fit one batch each; each request fits one alone."""
     begin, used = 0, _Need((0, 0, *[0] * depth), frozenset())
+    granule = arena_granule(config, backend)
     for at, prepared in enumerate(requests):
-        need = _Need.of(prepared, depth, backend)
+        need = _Need.of(prepared, depth, granule)
         if at > begin and (at - begin == config.max_requests or not (used + need).fits(config)):
             yield range(begin, at)
             begin, used = at, need
@@ -102,11 +114,11 @@ class _Need:
     masks: frozenset[int]
 
     @classmethod
-    def of(cls, prepared: Prepared, depth: int, backend: Backend) -> _Need:
+    def of(cls, prepared: Prepared, depth: int, granule: int) -> _Need:
         request, chosen = prepared.request, prepared.chosen
         nodes = [len(level) for level in chosen.nodes] if chosen is not None else [0] * depth
         mask = chosen.mask if chosen is not None else None
-        tokens = round_up(len(request.token_ids), backend.arena_granule)
+        tokens = round_up(len(request.token_ids), granule)
         sizes = (tokens, max(request.widths(depth)), *nodes)
         return cls(sizes, frozenset() if mask is None else frozenset([id(mask)]))
 
@@ -146,6 +158,20 @@ def check_fits(tokens: int, rows: int, nodes: int, config: EngineConfig) -> None
             f"filter_capacity={config.filter_capacity}: register large filters by name, or start "
             "the engine with a larger filter_capacity"
         )
+
+
+def arena_granule(config: EngineConfig, backend: Backend) -> int:
+    """Tokens of the arena that a prompt takes a multiple of."""
+    blocks = config.block_tokens if config.attention == "paged" else 1
+    return lcm(backend.arena_granule, blocks)
+
+
+def token_bucket(tokens: int, backend: Backend) -> int:
+    """Packed tokens that a batch is padded to: multiples of a granule that grows with the batch."""
+    granule = backend.token_granule
+    if backend.token_buckets is not None:
+        granule = max(granule, (1 << max(0, tokens).bit_length() >> 1) // backend.token_buckets)
+    return round_up(tokens, granule)
 
 
 def round_up(value: int, granule: int) -> int:

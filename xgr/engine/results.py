@@ -13,10 +13,8 @@ from typing import Any
 from xgr.catalog import Catalogue, ItemId, RequestFilter
 from xgr.engine.layout import Layout
 from xgr.engine.request import Request
-from xgr.engine.state import Beams
+from xgr.engine.state import Found
 from xgr.errors import RequestFailed
-from xgr.ops.array import Array
-from xgr.runtime import Runtime
 
 # items of one SID that a beam names: a SID may have millions
 _NAMED = 1024
@@ -136,21 +134,16 @@ class Spelling:
 
 
 class Results:
-    """Host copies of a batch's beams; `fetch` is where the host waits for the device."""
+    """The beams of a batch, on the host, and what they mean."""
 
-    def __init__(self, levels: Sequence[_Level], status: Any, layout: Layout) -> None:
-        self.levels, self.status, self.layout = levels, status, layout
-
-    @classmethod
-    def fetch(cls, rt: Runtime, beams: Sequence[Beams], status: Array, layout: Layout) -> Results:
-        """Wait for a batch and copy its beams to the host."""
-        return cls([_Level(rt, b) for b in beams], rt.fetch(status), layout)
+    def __init__(self, found: Found, layout: Layout) -> None:
+        self._found, self._layout = found, layout
 
     def outcome(
         self, at: int, request: Request, chosen: RequestFilter | None, spelling: Spelling
     ) -> Outcome:
         """The items of request `at`, or why the device refused it."""
-        status = int(self.status[at])
+        status = int(self._found.status[at])
         if status:
             why = "; ".join(text for bit, text in _STATUS.items() if status & bit)
             return RequestFailed(f"the request failed on the device: {why}")
@@ -185,14 +178,13 @@ class Results:
 
     def _paths(self, at: int, spelling: Spelling) -> tuple[_Paths, list[int]]:
         """Beams of request `at`, read back level by level, and their leaves (-1 for none)."""
-        first = self.layout.row_start[at]
-        count = int(self.levels[-1].live[at])
-        rows: Any = slice(first, first + count)  # physical rows of the beams' prefixes
+        found, first = self._found, self._layout.row_start[at]
+        rows: Any = slice(first, first + int(found.live[at]))  # of the beams' prefixes
         columns, scores = [], []
-        for level in reversed(self.levels):
-            columns.append(level.code[rows].tolist())
-            scores.append(level.score[rows].tolist())
-            rows = level.parent[rows]
+        for level in reversed(range(len(found.parent))):
+            columns.append(found.code[level][rows].tolist())
+            scores.append(found.score[level][rows].tolist())
+            rows = found.parent[level][rows]
         columns, scores = columns[::-1][: len(spelling.token_ids)], scores[::-1]
         if spelling.constrained:
             tokens = [
@@ -211,16 +203,6 @@ class Results:
         codes = [row if leaf >= 0 else None for row, leaf in zip(spelt, leaves, strict=True)]
         paths = _Paths(list(zip(*tokens, strict=True)), codes, list(zip(*scores, strict=True)))
         return paths, leaves
-
-
-class _Level:
-    """Host copies of a level's beams."""
-
-    def __init__(self, rt: Runtime, beams: Beams) -> None:
-        self.parent = rt.fetch(beams.parent)
-        self.code = rt.fetch(beams.code)
-        self.score = rt.fetch(beams.score)
-        self.live = rt.fetch(beams.live)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from xgr.engine.layout import Layout
+from xgr.engine.layout import Layout, round_up
 from xgr.models.config import DecoderConfig
 from xgr.models.decoder import Prompts
 from xgr.ops.array import Array
@@ -42,6 +44,38 @@ class KVCache:
         return 2 * row * (tokens + rows * slots)
 
 
+class Parts:
+    """One-dimensional arrays that lie in one, so that one copy moves all of them.
+
+    Each begins at a multiple of 16 bytes, wherever it lies: kernels are compiled for that.
+
+    Attributes:
+        whole: [n], the parts and what is between them.
+        arrays: the parts.
+    """
+
+    def __init__(self, rt: Runtime, sizes: Sequence[int], dtype: DType) -> None:
+        self._spans: list[slice] = []
+        end = 0
+        for size in sizes:
+            self._spans.append(slice(end, end + size))
+            end = round_up(end + size, 16 // dtype.itemsize)
+        self.whole = rt.empty((end,), dtype)
+        self.arrays: list[Array] = [self.whole[span] for span in self._spans]
+
+    def join(self, values: Sequence[Sequence[int]]) -> list[int]:
+        """Host values of all parts as those of the whole."""
+        joined: list[int] = []
+        for span, part in zip(self._spans, values, strict=True):
+            joined += [0] * (span.start - len(joined))
+            joined += part
+        return joined + [0] * (self.whole.shape[0] - len(joined))
+
+    def split(self, host: Any) -> list[Any]:
+        """The parts of a host copy of the whole."""
+        return [host[span] for span in self._spans]
+
+
 class BatchState:
     """Inputs of a batch in one request bucket; the same arrays serve every batch of the bucket.
 
@@ -57,28 +91,24 @@ class BatchState:
 
     def __init__(self, rt: Runtime, requests: int, levels: int) -> None:
         self._rt = rt
-        self.row_start = rt.empty((requests + 1,), int32)
         self.root_start = rt.upload(list(range(requests + 1)), int32)
-        self.root_live = rt.empty((requests,), int32)
         self.root_node = rt.upload([0] * requests, int32)
         self.root_score = rt.upload([0.0] * requests, float32)
-        each = [rt.empty((requests,), int32) for _ in range(3)]
-        self.prompts = Prompts(rt.empty((requests + 1,), int32), *each)
-        self.widths = [rt.empty((requests,), int32) for _ in range(levels)]
-        self.status = rt.empty((requests,), int32)
+        edges, each = requests + 1, [requests] * (5 + levels)
+        self._parts = Parts(rt, [edges, edges, *each], int32)
+        self.row_start, q_start, *rest = self._parts.arrays
+        self.root_live, self.status, last, prompt_start, prompt_len, *self.widths = rest
+        self.prompts = Prompts(q_start, last, prompt_start, prompt_len)
 
     def write(self, layout: Layout) -> None:
-        """Upload a batch's layout."""
-        rt, padding = self._rt, layout.requests - layout.count
-        rt.write(self.row_start, layout.row_start)
-        rt.write(self.root_live, [1] * layout.count + [0] * padding)
-        rt.write(self.prompts.q_start, layout.q_start)
-        rt.write(self.prompts.last, layout.last)
-        rt.write(self.prompts.prompt_start, layout.prompt_start)
-        rt.write(self.prompts.prompt_len, layout.prompt_len)
-        rt.write(self.status, [0] * layout.requests)
-        for array, widths in zip(self.widths, layout.widths, strict=True):
-            rt.write(array, widths)
+        """Upload a batch's layout, in one copy."""
+        padding = layout.requests - layout.count
+        live, status = [1] * layout.count + [0] * padding, [0] * layout.requests
+        values = [
+            layout.row_start, layout.q_start, live, status,
+            layout.last, layout.prompt_start, layout.prompt_len, *layout.widths,
+        ]  # fmt: skip
+        self._rt.write(self._parts.whole, self._parts.join(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +129,47 @@ class Beams:
     score: Array
     live: Array
 
-    @classmethod
-    def empty(cls, rt: Runtime, rows: int, requests: int) -> Beams:
-        """Arrays of one level."""
-        parent, code, node = (rt.empty((rows,), int32) for _ in range(3))
-        return cls(parent, code, node, rt.empty((rows,), float32), rt.empty((requests,), int32))
+
+class Search:
+    """The beams of every level of a batch; what results are made of lies together.
+
+    Attributes:
+        levels: `Beams` of each level.
+    """
+
+    def __init__(self, rt: Runtime, levels: int, rows: int, requests: int) -> None:
+        self._rt = rt
+        self._ints = Parts(rt, [rows, rows, requests] * levels, int32)
+        self._scores = Parts(rt, [rows] * levels, float32)
+        ints, scores = iter(self._ints.arrays), self._scores.arrays
+        self.levels = [
+            Beams(next(ints), next(ints), rt.empty((rows,), int32), score, next(ints))
+            for score in scores
+        ]
+
+    def fetch_later(self, status: Array) -> Callable[[], Found]:
+        """The beams as they are after the launches so far, on the host once they are waited for."""
+        wait = self._rt.fetch_later([self._ints.whole, self._scores.whole, status])
+
+        def found() -> Found:
+            whole, scores, bits = wait()
+            ints = self._ints.split(whole)
+            return Found(ints[0::3], ints[1::3], self._scores.split(scores), ints[-1], bits)
+
+        return found
+
+
+class Found(NamedTuple):
+    """Host copies of a batch's beams, NumPy.
+
+    Attributes:
+        parent, code, score: [R] a level, see `Beams`.
+        live: int32 [B], valid rows of the last level.
+        status: int32 [B].
+    """
+
+    parent: list[Any]
+    code: list[Any]
+    score: list[Any]
+    live: Any
+    status: Any

@@ -6,9 +6,10 @@ attention differ. All memory is the backend's; nothing here reads a value.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from math import prod
+from typing import Any, ClassVar, Protocol
 
 from xgr.models.parameters import Decoder
 from xgr.ops.array import Array
@@ -21,6 +22,9 @@ __all__ = ["Activations", "Binder", "Decoder", "Forward", "Prefill", "Prompts", 
 class Workspace:
     """Memory of a forward's activations, asked for once; forwards that never overlap share it.
 
+    What attention reads and writes and what the MLP does are never needed at once: they lie in
+    the same place.
+
     Attributes:
         rows: N, tokens or beams of the largest forward.
         arrays: by name, [N, ...] each.
@@ -29,18 +33,28 @@ class Workspace:
     def __init__(self, rt: Runtime, decoder: Decoder, rows: int) -> None:
         c, kind = decoder.config, decoder.dtype
         heads = (c.num_heads, c.head_dim)
-        shapes: dict[str, tuple[int, ...]] = {
-            "hidden": (c.hidden_size,),
-            "normed": (c.hidden_size,),
-            "delta": (c.hidden_size,),
-            "qkv": ((c.num_heads + 2 * c.num_kv_heads) * c.head_dim,),
-            "q": heads,
-            "attended": heads,
-            "gate_up": (2 * c.intermediate_size,),
-            "gated": (c.intermediate_size,),
-        }
+        stream = ("hidden", "normed", "delta")
+        halves: tuple[dict[str, tuple[int, ...]], ...] = (
+            {
+                "qkv": ((c.num_heads + 2 * c.num_kv_heads) * c.head_dim,),
+                "q": heads,
+                "attended": heads,
+            },
+            {"gate_up": (2 * c.intermediate_size,), "gated": (c.intermediate_size,)},
+        )
         self.rows = rows
-        self.arrays = {name: rt.empty((rows, *shape), kind) for name, shape in shapes.items()}
+        self.arrays = {name: rt.empty((rows, c.hidden_size), kind) for name in stream}
+        place = rt.empty((rows * self._widest(halves),), kind)
+        for half in halves:
+            at = 0
+            for name, shape in half.items():
+                size = rows * prod(shape)
+                self.arrays[name] = place[at : at + size].reshape((rows, *shape))
+                at += size
+
+    @staticmethod
+    def _widest(halves: Sequence[Mapping[str, tuple[int, ...]]]) -> int:
+        return max(sum(map(prod, half.values())) for half in halves)
 
 
 class Activations:
@@ -154,7 +168,12 @@ class Prefill:
 
     The caller writes `ids`, int32 [N], the token ids packed by request, and the arrays of
     `prompts`. In the last layer only the last token of each prompt goes on, in `lasts`: nothing
-    else is read.
+    else is read. Where prompts lie is read on the device, so that one graph serves every batch of
+    at most N tokens and B requests.
+
+    Attributes:
+        ids: int32 [N].
+        hidden: [B, h], the final hidden state of each prompt's last token.
     """
 
     def __init__(
@@ -167,6 +186,7 @@ class Prefill:
         keys: Array,
         values: Array,
         workspace: Workspace,
+        captured: bool = True,
     ) -> None:
         c = decoder.config
         self._decoder, self._keys, self._values = decoder, keys, values
@@ -185,9 +205,15 @@ class Prefill:
         self._rope = bind("rope_prefill", **self._rope_arguments(0))
         self._attend = bind("prefill_attention", **self._attention(0, every, prompts.q_start))
         self._attend_last = bind("prefill_attention", **self._attention(0, lasts, self._one_each))
+        self.hidden = lasts.normed
+        self._run = rt.capture(self._launch).replay if captured else self._launch
 
     def launch(self) -> Array:
-        """Run it; returns [B, h], the final hidden state of each prompt's last token."""
+        """Run it, as a graph where it is captured; returns `hidden`."""
+        self._run()
+        return self.hidden
+
+    def _launch(self) -> None:
         every, lasts, layers = self._all, self._lasts, len(self._decoder.layers)
         self._embed(ids=self.ids, table=self._decoder.embedding, out=every.hidden)
         for index in range(layers):
@@ -200,7 +226,7 @@ class Prefill:
         self._pick_hidden(ids=self._prompts.last, table=every.hidden, out=lasts.hidden)
         self._attend_last(**self._attention(layers - 1, lasts, self._one_each))
         lasts.transform(layers - 1)
-        return lasts.finish()
+        lasts.finish()
 
     def _rope_arguments(self, index: int) -> dict[str, Any]:
         d, layer = self._decoder, self._decoder.layers[index]
@@ -234,9 +260,39 @@ class Prefill:
         }
 
 
+class BeamRows(Protocol):
+    """The rows of a decode forward, and how the K/V of their tokens is written and read.
+
+    `write` and `read` give the arguments of layer `index` that are an op's own; `where` says which
+    K/V is a beam's, as the ops want it.
+    """
+
+    @property
+    def count(self) -> int:
+        """R."""
+
+    @property
+    def row_start(self) -> Array:
+        """int32 [B + 1]."""
+
+    @property
+    def prompt_len(self) -> Array:
+        """int32 [B]."""
+
+    @property
+    def ops(self) -> tuple[str, str]:
+        """The op that writes, and the one that reads."""
+
+    def write(self, index: int, where: Array | None) -> dict[str, Any]:
+        """Arguments of the op that writes."""
+
+    def read(self, index: int, where: Array | None) -> dict[str, Any]:
+        """Arguments of the op that reads."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The row layout and the K/V that a decode forward reads.
+    """The row layout and the K/V that a decode forward reads; `where` are the ancestors.
 
     Attributes:
         row_start: int32 [B + 1].
@@ -252,6 +308,27 @@ class Rows:
     values: Array
     own_keys: Array
     own_values: Array
+    ops: ClassVar[tuple[str, str]] = ("rope_kv", "staged_attention")
+
+    @property
+    def count(self) -> int:
+        """R."""
+        return self.own_keys.shape[1]
+
+    def write(self, index: int, where: Array | None) -> dict[str, Any]:
+        """To the beams' own slots."""
+        return {"k": self.own_keys[index], "v": self.own_values[index]}
+
+    def read(self, index: int, where: Array | None) -> dict[str, Any]:
+        """The prompt, then the slots of the ancestors."""
+        return {
+            "k": self.keys[index],
+            "v": self.values[index],
+            "k_unshared": self.own_keys[index],
+            "v_unshared": self.own_values[index],
+            "prompt_start": self.prompt_start,
+            "ancestors": where,
+        }
 
 
 class Forward:
@@ -261,12 +338,11 @@ class Forward:
         self,
         rt: Runtime,
         decoder: Decoder,
-        rows: Rows,
-        ancestors: Array | None,
+        rows: BeamRows,
+        where: Array | None,
         workspace: Workspace,
     ) -> None:
-        c = decoder.config
-        total, slots = rows.own_keys.shape[1], rows.own_keys.shape[2]
+        c, total = decoder.config, rows.count
         self._decoder, self._rows = decoder, rows
         self.activations = Activations(rt, decoder, total, workspace)
         self._lse = rt.empty((total, c.num_heads), float32)
@@ -274,13 +350,14 @@ class Forward:
         self._binder = Binder(rt)
         self._embeds: dict[tuple[int, ...], Callable[..., None]] = {}
         live = rt.empty((rows.prompt_len.shape[0],), int32)
-        self._rope = self._binder("rope_kv", **self._rope_arguments(0, 0, live))
-        problem = rt.problem("staged_attention", **self._attention(0, slots, live, ancestors))
-        self._attend = rt.bind("staged_attention", problem)
+        write, read = rows.ops
+        self._rope = self._binder(write, **self._rope_arguments(0, 0, live, where))
+        problem = rt.problem(read, **self._attention(0, 1, live, where))
+        self._attend = rt.bind(read, problem)
         self.plan = self._attend.plan
 
     def launch(
-        self, codes: Array, tokens: Array, live: Array, step: int, ancestors: Array | None
+        self, codes: Array, tokens: Array, live: Array, step: int, where: Array | None
     ) -> Array:
         """Run it.
 
@@ -289,7 +366,8 @@ class Forward:
             tokens: int32 [K], token id of each code of the level.
             live: int32 [B], valid rows of each request.
             step: valid slots before this forward.
-            ancestors: int32 [R, S], None when K/V is reordered in place.
+            where: which K/V is a beam's, as its rows want it: ancestors, int32 [R, S] (None when
+                K/V is reordered in place), or block tables.
 
         Returns:
             [R, h], final hidden states.
@@ -303,12 +381,14 @@ class Forward:
         embed(ids=codes, table=table, map=tokens, out=acts.hidden)
         for index in range(len(self._decoder.layers)):
             acts.project(index)
-            self._rope(**self._rope_arguments(index, step, live))
-            self._attend(**self._attention(index, step + 1, live, ancestors))
+            self._rope(**self._rope_arguments(index, step, live, where))
+            self._attend(**self._attention(index, step + 1, live, where))
             acts.transform(index)
         return acts.finish()
 
-    def _rope_arguments(self, index: int, step: int, live: Array) -> dict[str, Any]:
+    def _rope_arguments(
+        self, index: int, step: int, live: Array, where: Array | None
+    ) -> dict[str, Any]:
         d, layer, rows = self._decoder, self._decoder.layers[index], self._rows
         return {
             "qkv": self.activations.qkv,
@@ -319,28 +399,20 @@ class Forward:
             "prompt_len": rows.prompt_len,
             "row_start": rows.row_start,
             "live": live,
-            "k": rows.own_keys[index],
-            "v": rows.own_values[index],
+            **rows.write(index, where),
             "step": step,
             "eps": d.config.rms_norm_eps,
             "out": self.activations.q,
         }
 
-    def _attention(
-        self, index: int, step: int, live: Array, ancestors: Array | None
-    ) -> dict[str, Any]:
+    def _attention(self, index: int, step: int, live: Array, where: Array | None) -> dict[str, Any]:
         rows = self._rows
         return {
             "q": self.activations.q,
-            "k": rows.keys[index],
-            "v": rows.values[index],
-            "k_unshared": rows.own_keys[index],
-            "v_unshared": rows.own_values[index],
-            "prompt_start": rows.prompt_start,
             "prompt_len": rows.prompt_len,
             "row_start": rows.row_start,
             "live": live,
-            "ancestors": ancestors,
+            **rows.read(index, where),
             "step": step,
             "scale": self._scale,
             "out": self.activations.attended,
