@@ -6,6 +6,7 @@ its item ids on the host.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -54,7 +55,8 @@ class Work:
 
     def limits(self, rt: Runtime) -> dict[str, int]:
         """Fields of `EngineConfig` that hold batches of `max_requests`, and no more."""
-        granule = rt.backend.arena_granule
+        # the paged baseline begins prompts at a block
+        granule = math.lcm(rt.backend.arena_granule, EngineConfig().block_tokens)
         tokens = -(-self.prompt_tokens // granule) * granule
         return {
             "max_tokens": tokens * self.max_requests,
@@ -88,7 +90,7 @@ def start_lanes(
 class EngineServer:
     """Lanes over one catalogue as a `xgr.bench.load.Server`.
 
-    Batches have 1, 2, 4, ... or `max_requests` requests, so that few programs serve them all.
+    Batches have 1, 2, 3, 4, 6, 8, 12, ... or `max_requests` requests: few programs serve them all.
 
     Attributes:
         places: batches that may be on their way at once.
@@ -99,8 +101,9 @@ class EngineServer:
         self.lanes, self.catalogue, self.work = lanes, catalogue, work
         self._engine = lanes.engines[0]
         self.places = len(lanes.engines) * self._engine.rt.backend.in_flight
-        powers = (1 << at for at in range(work.max_requests.bit_length()))
-        self.sizes = sorted({*powers, work.max_requests})
+        most = work.max_requests
+        steps = (step << at for at in range(most.bit_length()) for step in (1, 3))
+        self.sizes = sorted({*(size for size in steps if size < most), most})
         self._seeds = count(1)
 
     def requests(self, number: int) -> list[Request]:
@@ -196,8 +199,8 @@ def latency(server: EngineServer, number: int, warm_up: int = 10) -> Latency:
 
 
 def closed(server: EngineServer, number: int, concurrency: int) -> Load:
-    """A closed loop of `number` requests after as many as are under way at once."""
-    return closed_loop(server, server.requests(number + concurrency), concurrency, concurrency)
+    """A closed loop of which `number` requests count."""
+    return closed_loop(server, server.requests(number + 2 * concurrency), concurrency)
 
 
 def at_rate(server: EngineServer, rate: float, seconds: float, least: int = 1) -> Load:

@@ -57,7 +57,8 @@ class Load:
         answered: [n], when its outcome was on the host.
         failed: requests whose outcome is an error.
         batches: size of each batch in the order of launch.
-        warm_up: how many of the first requests are left out of the figures.
+        warm_up, cool_down: how many of the first and of the last requests are left out of the
+            figures.
     """
 
     arrived: Floats
@@ -65,22 +66,32 @@ class Load:
     failed: int
     batches: Sequence[int]
     warm_up: int = 0
+    cool_down: int = 0
 
     @property
     def latency_ms(self) -> Floats:
         """Milliseconds from arrival to answer of the requests that count."""
-        spent: Floats = (self.answered - self.arrived)[self.warm_up :] * 1e3
+        spent: Floats = (self.answered - self.arrived)[self._counted] * 1e3
         return spent
 
     @property
     def seconds(self) -> float:
-        """From the first arrival that counts to the last answer."""
-        return float(self.answered[self.warm_up :].max() - self.arrived[self.warm_up])
+        """From the first arrival that counts to the last answer that does."""
+        return float(self.answered[self._counted].max() - self.arrived[self.warm_up])
 
     @property
     def rate(self) -> float:
-        """Requests answered a second."""
-        return len(self.latency_ms) / self.seconds
+        """Requests answered a second, between the first answer that counts and the last."""
+        answers = self.answered[self._counted]
+        first, last = answers.min(), answers.max()
+        if first == last:
+            return len(answers) / self.seconds
+        between = (self.answered > first) & (self.answered <= last)
+        return float(between.sum() / (last - first))
+
+    @property
+    def _counted(self) -> slice:
+        return slice(self.warm_up, len(self.arrived) - self.cool_down)
 
     def p(self, share: float) -> float:
         """A percentile of the latency, in milliseconds."""
@@ -110,11 +121,14 @@ def percentiles(values: Sequence[float] | Floats) -> dict[str, float]:
     return {name: round(value, 3) for name, value in whole.items()}
 
 
-def closed_loop(
-    server: Server, requests: Sequence[Any], concurrency: int, warm_up: int = 0
-) -> Load:
-    """Serve requests with always `concurrency` of them under way: each answer is a new arrival."""
-    return _Run(server, requests).go(None, concurrency, warm_up)
+def closed_loop(server: Server, requests: Sequence[Any], concurrency: int) -> Load:
+    """Serve requests with always `concurrency` of them under way: each answer is a new arrival.
+
+    Of more than thrice as many requests the first and last `concurrency` do not count, while the
+    load grows and falls.
+    """
+    edge = concurrency if len(requests) > 3 * concurrency else 0
+    return _Run(server, requests).go(None, concurrency, edge, edge)
 
 
 def open_loop(
@@ -128,7 +142,7 @@ def open_loop(
         arrivals: seconds from the start, ascending, one a request.
         warm_up: how many of the first requests are left out of the figures.
     """
-    return _Run(server, requests).go(np.asarray(arrivals, np.float64), 0, warm_up)
+    return _Run(server, requests).go(np.asarray(arrivals, np.float64), 0, warm_up, 0)
 
 
 def poisson(rate: float, count: int, seed: int = 0) -> Floats:
@@ -179,7 +193,7 @@ def saturate(
 
     The probes start near the capacity, go up or down until one kept and one missed its promise, and
     halve the interval from there. A short probe shows little of a queue that grows slowly, so that
-    the full run is at 0.97 of the greatest rate kept and at most at 0.96 of the capacity.
+    the full run is at 0.97 of the greatest rate kept and at most at 0.97 of the capacity.
 
     Args:
         capacity: requests a second of a closed loop that is never idle.
@@ -206,7 +220,7 @@ def saturate(
         if high < _CLOSE * low:
             break
         rate = 1.05 * low if high == math.inf else 0.85 * high if low == 0 else (low + high) / 2
-    rate = min(0.97 * (low or rate), 0.96 * capacity)
+    rate = min(0.97 * (low or rate), 0.97 * capacity)
     full = run(rate)
     while not (kept := measured("run", rate, full)) and again:
         again -= 1
@@ -228,7 +242,7 @@ class _Run:
         self._came = self._free = self._failed = 0
         self._batches: list[int] = []
 
-    def go(self, arrivals: Floats | None, concurrency: int, warm_up: int) -> Load:
+    def go(self, arrivals: Floats | None, concurrency: int, warm_up: int, cool_down: int) -> Load:
         count, left = len(self._requests), len(self._requests)
         self._free = self._server.places
         with _no_collector():
@@ -250,7 +264,8 @@ class _Run:
                 left -= len(batch)
                 if arrivals is None:
                     self._arrive(min(len(batch), count - self._came))
-        return Load(self._arrived, self._answered, self._failed, self._batches, warm_up)
+        times = (self._arrived, self._answered)
+        return Load(*times, self._failed, self._batches, warm_up, cool_down)
 
     def _now(self) -> float:
         return time.perf_counter() - self._start
