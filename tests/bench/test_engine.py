@@ -66,6 +66,11 @@ def test_latency_is_the_sum_of_its_parts(server: EngineServer) -> None:
     summary = alone.summary()
     assert summary["p50_ms"] <= summary["p90_ms"] <= summary["p99_ms"] <= summary["max_ms"]
     assert set(summary["parts_p50_ms"]) == {"prepare", "launch", "collect"}
+    # on the CPU the launches are the work
+    for prefill, decode, launch in zip(*alone.device.values(), alone.parts["launch"], strict=True):
+        assert 0 < prefill < launch
+        assert 0 < decode <= launch - prefill
+    assert server.lanes.engines[0].events is None
 
 
 def test_loops_answer_every_request(server: EngineServer) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import count
@@ -161,17 +161,24 @@ class Latency:
 
     Attributes:
         total: from token ids to item ids on the host.
-        parts: its consecutive parts. "prepare" and "launch" are the host's; the device runs under
-            "launch" already. "collect" is the wait for the device and the making of the results.
+        parts: its consecutive parts on the host: "prepare", "launch", under which the device
+            begins, and "collect", the wait for the device and the making of the results.
+        device: "prefill" and "decode" by the device's clock, which run under "launch" and
+            "collect"; the decode begins where the prefill ends and waits for its launch.
     """
 
     total: Sequence[float]
-    parts: dict[str, Sequence[float]]
+    parts: Mapping[str, Sequence[float]]
+    device: Mapping[str, Sequence[float]]
 
     def summary(self) -> dict[str, Any]:
         """The figures of a record."""
-        medians = {name: round(percentile(ms, 50), 3) for name, ms in self.parts.items()}
-        return {"requests": len(self.total), **percentiles(self.total), "parts_p50_ms": medians}
+        parts, device = (
+            {name: round(percentile(ms, 50), 3) for name, ms in times.items()}
+            for times in (self.parts, self.device)
+        )
+        whole = {"requests": len(self.total), **percentiles(self.total)}
+        return {**whole, "parts_p50_ms": parts, "device_p50_ms": device}
 
 
 def latency(server: EngineServer, number: int, warm_up: int = 10) -> Latency:
@@ -181,21 +188,30 @@ def latency(server: EngineServer, number: int, warm_up: int = 10) -> Latency:
         RequestFailed: the model gave NaN.
     """
     engine, catalogue = server.lanes.engines[0], server.catalogue
-    marks = []
-    for request in server.requests(warm_up + number):
-        at = [time.perf_counter()]
-        prepared = engine.prepare(request, catalogue)
-        at.append(time.perf_counter())
-        launched = engine.launch([prepared], catalogue)
-        at.append(time.perf_counter())
-        outcome = engine.collect(launched)[0]
-        at.append(time.perf_counter())
-        if isinstance(outcome, RequestFailed):
-            raise outcome
-        marks.append(at)
-    ms = np.diff(np.asarray(marks[warm_up:]), axis=1) * 1e3
-    parts = {name: ms[:, at].tolist() for at, name in enumerate(("prepare", "launch", "collect"))}
-    return Latency(ms.sum(axis=1).tolist(), parts)
+    begin, between, end = engine.events = (engine.rt.event(), engine.rt.event(), engine.rt.event())
+    marks, spans = [], []
+    try:
+        for request in server.requests(warm_up + number):
+            at = [time.perf_counter()]
+            prepared = engine.prepare(request, catalogue)
+            at.append(time.perf_counter())
+            launched = engine.launch([prepared], catalogue)
+            at.append(time.perf_counter())
+            outcome = engine.collect(launched)[0]
+            at.append(time.perf_counter())
+            if isinstance(outcome, RequestFailed):
+                raise outcome
+            marks.append(at)
+            end.synchronize()
+            spans.append((between.elapsed_ms(begin), end.elapsed_ms(between)))
+    finally:
+        engine.events = None
+    host = np.diff(np.asarray(marks[warm_up:]), axis=1) * 1e3
+    parts = dict(zip(("prepare", "launch", "collect"), host.T.tolist(), strict=True))
+    device = np.asarray(spans[warm_up:]).T.tolist()
+    return Latency(
+        host.sum(axis=1).tolist(), parts, dict(zip(("prefill", "decode"), device, strict=True))
+    )
 
 
 def closed(server: EngineServer, number: int, concurrency: int) -> Load:

@@ -216,6 +216,6 @@ def _catalogue(source: str) -> Catalogue:
 
 def _figures(name: str, figures: Mapping[str, Any]) -> None:
     flat = {key: value for key, value in figures.items() if not isinstance(value, list)}
-    parts = flat.pop("parts_p50_ms", {})
-    flat |= {f"{part}, p50_ms": ms for part, ms in parts.items()}
+    for where in ("parts_p50_ms", "device_p50_ms"):
+        flat |= {f"{part}, p50_ms": ms for part, ms in flat.pop(where, {}).items()}
     print_table((name, ""), list(flat.items()))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from xgr.backends.base import Event
 from xgr.catalog import Catalogue
 from xgr.catalog.device import FilterBuffers, Served
+from xgr.catalog.paths import Spellings
 from xgr.engine.config import EngineConfig
 from xgr.engine.decode import Decode, Level
 from xgr.engine.layout import (
@@ -22,7 +25,7 @@ from xgr.engine.layout import (
 )
 from xgr.engine.paged import PagedCache
 from xgr.engine.request import Prepared, Request
-from xgr.engine.results import Outcome, Results, Spelling
+from xgr.engine.results import Outcome, Results
 from xgr.engine.state import BatchState, Found, KVCache
 from xgr.errors import InputError
 from xgr.models.decoder import Activations, Decoder, Prefill, Workspace
@@ -68,6 +71,8 @@ class Engine:
 
     Attributes:
         launched: batches so far.
+        events: when set, recorded before the prefill, behind it and behind the decode of every
+            batch from now on, for measuring: wait for a batch before the next is launched.
     """
 
     def __init__(
@@ -89,8 +94,8 @@ class Engine:
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
         self._served = Served(rt, self.config.filter_masks)
         self.launched = 0
-        # of each level, the code of a token: for paths that are found in the catalogue by token
-        self._codes = tuple({token: code for code, token in enumerate(i)} for i in self.token_ids)
+        self.events: tuple[Event, Event, Event] | None = None
+        self._spellings = Spellings(self.token_ids)
 
     def run(self, requests: Sequence[Request], catalogue: Catalogue) -> list[Outcome]:
         """Serve requests in batches; outcomes in their order, a failed request's is its error.
@@ -123,7 +128,7 @@ class Engine:
         nodes = max(map(len, chosen.nodes)) if chosen is not None else 0
         arena = round_up(tokens, self._granule)
         check_fits(arena, max(request.widths(self.depth)), nodes, self.config)
-        return Prepared(request, chosen)
+        return Prepared(request, chosen, array("i", request.token_ids))
 
     def launch(self, prepared: Sequence[Prepared], catalogue: Catalogue) -> Batch:
         """Launch one batch, behind those launched before; the host waits for nothing."""
@@ -182,28 +187,36 @@ class Engine:
             ),
         )  # fmt: skip
         state.write(layout)
-        padding = [0] * (layout.tokens - layout.q_start[-1])
-        rt.write(prefill.ids, [t for r in requests for t in r.token_ids] + padding)
+        packed = array("i")
+        for one in prepared:
+            packed += one.tokens
+        packed.frombytes(bytes(packed.itemsize * (layout.tokens - len(packed))))
+        rt.write(prefill.ids, memoryview(packed))
+        self._mark(0)
         prefill.launch()
+        self._mark(1)
         # host work of the batch, under the prefill where the device runs by itself
         if buffers is not None:
             buffers.write(filters, self._served)
         decode.plan(layout)
         decode.replay(trie, chosen)
+        self._mark(2)
         found = decode.search.fetch_later(state.status)
         return Batch(prepared, catalogue, layout, prefill, decode, found)
 
     def collect(self, batch: Batch) -> list[Outcome]:
         """Wait for a batch and turn its beams into items; once a batch."""
-        results = Results(batch.found(), batch.layout)
-        spelling = Spelling(
-            batch.catalogue, self.token_ids, self._codes, self.config.constrained,
-            self.config.normalize,
-        )  # fmt: skip
+        results = Results(
+            batch.found(), batch.layout, batch.catalogue, self._spellings, self.config
+        )
         return [
-            results.outcome(at, prepared.request, prepared.chosen, spelling)
+            results.outcome(at, prepared.request, prepared.chosen)
             for at, prepared in enumerate(batch.prepared)
         ]
+
+    def _mark(self, at: int) -> None:
+        if self.events is not None:
+            self.events[at].record(self._stream)
 
     def _allocate(self) -> None:
         self._slots = max(1, len(self._levels) - 1)
