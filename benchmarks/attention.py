@@ -201,9 +201,7 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--batches", type=int, help="only the first so many")
     parser.add_argument("--json", type=Path, help="write the record of the run")
     args = parser.parse_args(words)
-    if args.peers and (why := flashinfer.absent()):
-        print(f"FlashInfer is absent, and so are its columns: {why}")
-        args.peers = []
+    args.peers = flashinfer.present(args.peers)
     return args
 
 

@@ -21,13 +21,15 @@ PAGE = 16
 _WORKSPACE = 512 * 2**20
 
 
-def absent() -> str:
-    """Why FlashInfer cannot be imported; empty when it can."""
+def present(peers: Sequence[str]) -> list[str]:
+    """The peers asked for without those that cannot be imported, which are said to be absent."""
     try:
-        importlib.import_module("flashinfer")
+        for name in peers:
+            importlib.import_module(name)
     except ImportError as error:
-        return str(error)
-    return ""
+        print(f"FlashInfer is absent, and so are its columns: {error}")
+        return []
+    return list(peers)
 
 
 def columns(batch: Batch, sets: Sequence[Inputs]) -> Iterator[tuple[str, str, Sequence[Call]]]:

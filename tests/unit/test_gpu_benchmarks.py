@@ -6,13 +6,16 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import pytest
 import torch
 
 from benchmarks import attention
 from benchmarks.gpu.floor import Ceilings, Work, geomean
+from benchmarks.gpu.levels import Beams, Level, Set, levels
 from benchmarks.gpu.staged import OWN, SIZE, Batch, Inputs, grid, ragged, representative
 from benchmarks.gpu.timing import LEAST_CALLS, MOST_REPLAYS, graph_us, set_count
+from xgr import runtime
 
 # measured ceilings of an H200, and floors by hand: heads, B, BW, L, us, what sets it
 FLOORS = [
@@ -143,3 +146,30 @@ def test_arguments_choose_batches(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(attention.select(attention.parse(["--batches", "5"]))) == 5
     with pytest.raises(SystemExit, match="matches no batch"):
         attention.select(attention.parse(["--only", "B7"]))
+
+
+@pytest.mark.parametrize("normalize", ["level", "children", "vocab"])
+@pytest.mark.parametrize(("catalogue", "level"), [("none", 1), ("games", 1), ("games", 2)])
+def test_levels_hold_the_op_to_topk(catalogue: str, level: int, normalize: str) -> None:
+    rt = runtime("cpu")
+    torch.manual_seed(0)
+    beams = Beams(rt, Level(2, 6, catalogue, level, normalize, "peaked"), device="cpu")
+    one = Set(beams)
+    host = {
+        k: v.numpy() for k, v in one.arguments().items() if torch.is_tensor(v) and k != "logits"
+    }
+    host["logits"] = one.logits.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    rt.beam_step(**{**one.arguments(), **host})
+    one.check("xgr")
+    if normalize == "level":
+        assert beams.work.bytes == 2 * 6 * 8192 * 2
+    elif catalogue == "games":
+        assert beams.legal is not None
+        assert beams.work.bytes == 6 * int(beams.legal.sum())
+    one.outputs["cumulative_out"][0] += 0.1
+    with pytest.raises(ValueError, match="xgr is wrong by"):
+        one.check("xgr")
+
+
+def test_levels_are_of_every_kind() -> None:
+    assert len({str(one) for one in levels()}) == 3 * 3 * 6 * 3 * 2
