@@ -31,7 +31,9 @@ def is_small(case: Case) -> bool:
     return rows <= ROWS and max(map(prod, arguments)) <= LARGEST
 
 
-ENTRIES = [(k, case) for k in KERNELS for case in cases_of(k.op) if is_small(case)]
+# a kernel for one machine alone is not interpreted
+ANYWHERE = [k for k in KERNELS if not k.archs]
+ENTRIES = [(k, case) for k in ANYWHERE for case in cases_of(k.op) if is_small(case)]
 
 
 @pytest.mark.parametrize(("kernel", "case"), ENTRIES, ids=[f"{k.name}:{c.id}" for k, c in ENTRIES])
@@ -42,4 +44,4 @@ def test_case(kernel: Kernel, case: Case) -> None:
 
 
 def test_every_kernel_has_small_cases() -> None:
-    assert {(k.op, k.name) for k, _ in ENTRIES} == {(k.op, k.name) for k in KERNELS}
+    assert {(k.op, k.name) for k, _ in ENTRIES} == {(k.op, k.name) for k in ANYWHERE}

@@ -1,5 +1,5 @@
 """Attention of beams over the prompt of their request."""
 
-from xgr.backends.cuda.staged_attention.heuristic import LARGEST_HEAD, TUNABLES
+from xgr.backends.cuda.staged_attention.heuristic import HOPPER, LARGEST_HEAD, TUNABLES
 
-FACTS = {"triton": {"tunables": TUNABLES, "limits": {"d": (1, LARGEST_HEAD)}}}
+FACTS = {"triton": {"tunables": TUNABLES, "limits": {"d": (1, LARGEST_HEAD)}}, "hopper": HOPPER}

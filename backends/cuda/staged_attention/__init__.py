@@ -1,5 +1,5 @@
 """Prompt and own tokens of a beam in one softmax, in one launch."""
 
-from xgr.backends.cuda.staged_attention.heuristic import LARGEST_HEAD, TUNABLES
+from xgr.backends.cuda.staged_attention.heuristic import HOPPER, LARGEST_HEAD, TUNABLES
 
-FACTS = {"triton": {"tunables": TUNABLES, "limits": {"d": (1, LARGEST_HEAD)}}}
+FACTS = {"triton": {"tunables": TUNABLES, "limits": {"d": (1, LARGEST_HEAD)}}, "hopper": HOPPER}

@@ -1,14 +1,17 @@
 """Tiles, splits and warps of the attention kernels from the sizes of a problem.
 
-Measured on an H200 at head size 128: tiles of 64 x 64, 4 warps and 3 stages are the best or near
-it at every size; what differs is how often the prompt must be split to fill the machine.
+The rules: a tile of queries that the tensor cores fill, and as many parts of the prompt as it takes
+to give every SM work, where each part is long enough to be worth the join.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
 
+from xgr.errors import Reason
 from xgr.ops.dtype import dtype
 from xgr.ops.spec import Problem
 
@@ -17,6 +20,10 @@ BLOCKS_A_CORE, SPLITS = 2, 16
 # elements of a head: beyond it a tile does not fit the registers
 LARGEST_HEAD = 256
 TUNABLES = ("block_m", "block_n", "warps", "stages", "splits", "chunk")
+# query vectors of a warpgroup's product: the heads of a K/V head must divide them
+WARPGROUP = 64
+# keys below which a part of the prompt costs more than it saves
+SHORTEST_PART = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +63,80 @@ def choose(problem: Problem, cores: int, arch: int, config: Mapping[str, int]) -
     block_m = max(power_of_two(group), min(tiles.block_m, power_of_two(max(mean, 16))))
     tiles = replace(tiles, block_m=block_m)
     tiles = replace(tiles, **{k: v for k, v in config.items() if k != "splits"})
-    blocks = max(1, tile_count(problem, tiles) - requests - 1) * a["G"]
+    blocks = _blocks(problem, tiles)
     own = a.get("S", 0) * (tiles.block_m // group)
     units = -(-a.get("T", 0) // tiles.block_n) + -(-own // tiles.block_n)
     parts = power_of_two(max(1, -(-units // tiles.chunk)))
     splits = min(SPLITS, parts, BLOCKS_A_CORE * cores // blocks)
     splits = max(1, config.get("splits", splits))
     return replace(tiles, splits=1 << (splits.bit_length() - 1))
+
+
+def choose_hopper(problem: Problem, cores: int, config: Mapping[str, int]) -> Tiles:
+    """Tiles of a problem for the sm_90 kernel, one warpgroup or two; arguments as of `choose`.
+
+    Two share K and V and so read half as much. They are taken where that leaves the blocks of a
+    full machine, of their own or as parts of the prompt, something to do.
+    """
+    mean = problem.sizes["T"] // max(1, problem.sizes["B"])
+    wide = Tiles(2 * WARPGROUP, 128, warps=4, stages=2, chunk=2)
+    parts = _blocks(problem, wide) * max(1, mean // (2 * SHORTEST_PART))
+    tiles = wide if parts >= cores * 3 // 4 else Tiles(WARPGROUP, 64, warps=4, stages=2, chunk=4)
+    tiles = replace(tiles, **{k: v for k, v in config.items() if k not in ("splits", "warps")})
+    splits = min(SPLITS, mean // SHORTEST_PART, cores // max(1, _blocks(problem, tiles)))
+    splits = max(1, config.get("splits", splits))
+    return replace(tiles, splits=1 << (splits.bit_length() - 1))
+
+
+def space(problem: Problem, cores: int, arch: int) -> Mapping[str, Sequence[Mapping[str, int]]]:
+    """Configurations worth timing of each kernel that shares this heuristic, by its name."""
+    return {
+        "cuda.triton": list(_space(problem, cores, (
+            (64, 64, 4, 3), (64, 64, 4, 2), (64, 128, 4, 2), (128, 64, 8, 3), (128, 128, 8, 2),
+        ))),
+        "cuda.hopper": list(_space(problem, cores, (
+            (64, 64, 4, 2), (64, 128, 4, 2), (128, 128, 4, 2), (128, 64, 4, 2), (128, 64, 4, 4),
+        ))),
+    }  # fmt: skip
+
+
+def _space(
+    problem: Problem, cores: int, shapes: Sequence[tuple[int, int, int, int]]
+) -> Iterator[Mapping[str, int]]:
+    """Tiles of each shape, whole and in as many parts as the machine has room for."""
+    mean = problem.sizes.get("T", 0) // max(1, problem.sizes["B"])
+    for (block_m, block_n, warps, stages), log in product(shapes, range(5)):
+        blocks = _blocks(problem, Tiles(block_m, block_n, warps, stages)) << log
+        if log == 0 or (blocks <= 3 * cores and mean >> log >= block_n):
+            names = ("block_m", "block_n", "warps", "stages", "splits", "chunk")
+            values = (block_m, block_n, warps, stages, 1 << log, 1)
+            yield dict(zip(names, values, strict=True))
+
+
+def _blocks(problem: Problem, tiles: Tiles) -> int:
+    """Blocks of an unsplit launch that have work where all rows are live."""
+    a = problem.sizes
+    return max(1, tile_count(problem, tiles) - a["B"] - 1) * a["G"]
+
+
+def _one_warpgroup(problem: Problem) -> Iterator[Reason]:
+    """Reasons against the sm_90 kernel that sizes alone do not give."""
+    a = problem.sizes
+    if a["d"] not in (64, 128):
+        yield Reason("head size", f"d={a['d']}", "64 or 128", "cuda.triton takes any")
+    if WARPGROUP % (a["H"] // a["G"]):
+        need = f"a power of two up to {WARPGROUP}"
+        yield Reason("group", f"H/G={a['H'] // a['G']}", need, "cuda.triton takes any")
+
+
+HOPPER: Mapping[str, Any] = {
+    "archs": ("sm_90",),
+    "dtypes": ("bfloat16", "float16"),
+    "rule": _one_warpgroup,
+    "tunables": ("block_m", "block_n", "stages", "splits", "chunk"),
+    # behind cuda.triton until it has run
+    "priority": 5,
+}
 
 
 def _tiles(size: int, itemsize: int, arch: int) -> Tiles:

@@ -99,14 +99,19 @@ def positive(scale: float) -> float:
     return scale
 
 
-def workspaces(problem: Problem, context: Context, tiles: Tiles) -> tuple[Any, Any, Any]:
-    """Sums, stats and arrivals for `partials`; None of each where nothing is split."""
+def workspaces(
+    problem: Problem, context: Context, tiles: Tiles, consumers: int = 1
+) -> tuple[Any, Any, Any]:
+    """Sums, stats and arrivals for `partials`; None of each where nothing is split.
+
+    `consumers` of a block count their arrivals each for itself.
+    """
     if tiles.splits == 1:
         return None, None, None
     a = problem.sizes
     places = tile_count(problem, tiles) * a["G"]
     slots = places * tiles.splits
-    arrivals: Any = context.empty((places,), int32)
+    arrivals: Any = context.empty((places * consumers,), int32)
     arrivals.zero_()
     sums = context.empty((slots, tiles.block_m, block_d(problem)), float32)
     return sums, context.empty((slots, 2, tiles.block_m), float32), arrivals
