@@ -204,6 +204,16 @@ class Catalogue:
         """Id of the item at a position."""
         return self.ids[self._checked_position(position)]
 
+    def item_ids_at(self, positions: npt.ArrayLike) -> list[ItemId]:
+        """Ids of the items at positions, as Python's own values."""
+        return self.ids.take(self._checked_positions(positions))
+
+    def titles_at(self, positions: npt.ArrayLike) -> list[str | None] | None:
+        """Titles of the items at positions; None where the catalogue has none at all."""
+        if self._titles is None:
+            return None
+        return [self._titles[at] or None for at in self._checked_positions(positions).tolist()]
+
     def title(self, position: int) -> str | None:
         """Title of the item at a position, if it has one."""
         where = self._checked_position(position)
@@ -416,6 +426,13 @@ class Catalogue:
         if not 0 <= position < self.num_items:
             raise InputError(f"position {position} is not one of the {self.num_items} items")
         return int(position)
+
+    def _checked_positions(self, positions: npt.ArrayLike) -> Int64s:
+        where = np.asarray(positions, dtype=np.int64).reshape(-1)
+        if len(where) and not (where.min() >= 0 and where.max() < self.num_items):
+            wrong = where[(where < 0) | (where >= self.num_items)][0]
+            raise InputError(f"position {wrong} is not one of the {self.num_items} items")
+        return where
 
     def _checked_leaves(self, leaves: npt.ArrayLike) -> Int64s:
         given = np.asarray(leaves)

@@ -47,6 +47,11 @@ class IntegerIds:
         """Id of the item at a position."""
         return int(self.values[position])
 
+    def take(self, positions: Int64s) -> list[ItemId]:
+        """Ids of the items at positions."""
+        taken: list[ItemId] = self.values[positions].tolist()
+        return taken
+
     def find(self, ids: Ids) -> Int64s:
         """Position of each id, or -1; "7" finds the item 7."""
         wanted, known = _as_int64(ids)
@@ -108,6 +113,10 @@ class TextIds:
     def __getitem__(self, position: int) -> str:
         """Id of the item at a position."""
         return self.texts[position]
+
+    def take(self, positions: Int64s) -> list[ItemId]:
+        """Ids of the items at positions."""
+        return [self.texts[position] for position in positions.tolist()]
 
     def find(self, ids: Ids) -> Int64s:
         """Position of each id, or -1; 7 finds the item "7"."""

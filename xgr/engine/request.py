@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from numbers import Integral
@@ -112,10 +113,17 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A request that was found servable, with its filter in the nodes of one catalogue."""
+    """A request that was found servable.
+
+    Attributes:
+        request: what was asked.
+        chosen: its filter in the nodes of one catalogue.
+        tokens: the prompt as C ints: prompts are joined and copied without a step a token.
+    """
 
     request: Request
     chosen: RequestFilter | None
+    tokens: array[int]
 
 
 def is_count(value: object) -> TypeGuard[int]:

@@ -6,11 +6,14 @@ with it, and it can be pickled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from xgr.catalog import Catalogue, ItemId, RequestFilter
+from xgr.catalog.paths import Paths, Spellings, read_paths
+from xgr.engine.config import EngineConfig
 from xgr.engine.layout import Layout
 from xgr.engine.request import Request
 from xgr.engine.state import Found
@@ -62,7 +65,10 @@ class Beam:
 class Recommendations(Sequence[Recommendation]):
     """The items of one request, best first; at most k, fewer when fewer are legal.
 
+    Items and beams become objects when they are asked for.
+
     Attributes:
+        item_ids: id of each item.
         n_valid: beams that the search ended with.
         invalid: of these, beams whose tokens spell no SID of the catalogue that answered.
         normalize: what the log-probs are relative to.
@@ -70,35 +76,37 @@ class Recommendations(Sequence[Recommendation]):
     """
 
     def __init__(
-        self,
-        items: Sequence[Recommendation],
-        paths: _Paths,
-        item_ids: Mapping[int, tuple[ItemId, ...]],
-        spelling: Spelling,
+        self, paths: Paths, items: _Items, named: _Items, normalize: str, catalogue_version: str
     ) -> None:
-        self._items = tuple(items)
-        self._paths, self._item_ids = paths, item_ids
-        self.n_valid = len(paths.token_ids)
-        self.invalid = paths.codes.count(None)
-        self.normalize = spelling.normalize
-        self.catalogue_version = spelling.catalogue.version
+        self._paths, self._chosen, self._named = paths, items, named
+        self.item_ids = items.ids
+        self.n_valid = len(paths.leaves)
+        self.invalid = self.n_valid - len(paths.legal)
+        self.normalize, self.catalogue_version = normalize, catalogue_version
 
     def beams(self) -> list[Beam]:
         """Every SID that the search ended with, best first."""
-        paths = self._paths
+        named: dict[int, list[ItemId]] = {}
+        for item_id, beam in zip(self._named.ids, self._named.beams, strict=True):
+            named.setdefault(beam, []).append(item_id)
         return [
-            Beam(
-                paths.cumulative[at][-1],
-                tokens,
-                paths.codes[at],
-                paths.level_scores(at),
-                self._item_ids.get(at, ()),
-            )
-            for at, tokens in enumerate(paths.token_ids)
+            Beam(score, tokens, codes, levels, tuple(named.get(at, ())))
+            for at, (score, tokens, codes, levels) in enumerate(self._paths.rows(slice(None)))
         ]
 
+    @cached_property
+    def _items(self) -> tuple[Recommendation, ...]:
+        chosen = self._chosen
+        titles = chosen.titles or [None] * len(chosen.ids)
+        return tuple(
+            Recommendation(item_id, score, codes or (), tokens, levels, title)
+            for item_id, title, (score, tokens, codes, levels) in zip(
+                chosen.ids, titles, self._paths.rows(chosen.beams), strict=True
+            )
+        )
+
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self.item_ids)
 
     def __getitem__(self, index: Any, /) -> Any:
         return self._items[index]
@@ -114,112 +122,62 @@ class Recommendations(Sequence[Recommendation]):
 Outcome = Recommendations | RequestFailed
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
-    """What the codes of a batch mean.
+class Results:
+    """The beams of a batch, on the host, and what they mean.
 
-    Attributes:
+    Args:
+        found: what came off the device.
+        layout: the batch's.
         catalogue: the one that the batch was launched with.
-        token_ids: per level, the token of each code.
-        codes: per level, the code of each token.
-        constrained: the levels' columns are codes, not tokens.
-        normalize: what the log-probs are relative to.
+        spellings: the tokens of the levels' codes.
+        config: whether the levels' columns are codes or tokens, and the normalisation.
     """
 
-    catalogue: Catalogue
-    token_ids: Sequence[Sequence[int]]
-    codes: Sequence[Mapping[int, int]]
-    constrained: bool
-    normalize: str
+    def __init__(
+        self,
+        found: Found,
+        layout: Layout,
+        catalogue: Catalogue,
+        spellings: Spellings,
+        config: EngineConfig,
+    ) -> None:
+        self._status, self._catalogue, self._config = found.status, catalogue, config
+        count = found.live[: layout.count]
+        first = layout.row_start[: layout.count]
+        columns, scores = read_paths(found.parent, found.code, found.score, first, count)
+        columns = columns[:, : catalogue.depth]
+        tokens = spellings.tokens(columns) if config.constrained else columns
+        codes = columns if config.constrained else spellings.codes(tokens)
+        # judged from what came out, not from what the search believes
+        self._paths = Paths(tokens, codes, catalogue.find(codes), scores)
+        self._ends = [0, *count.cumsum().tolist()]
 
-
-class Results:
-    """The beams of a batch, on the host, and what they mean."""
-
-    def __init__(self, found: Found, layout: Layout) -> None:
-        self._found, self._layout = found, layout
-
-    def outcome(
-        self, at: int, request: Request, chosen: RequestFilter | None, spelling: Spelling
-    ) -> Outcome:
+    def outcome(self, at: int, request: Request, chosen: RequestFilter | None) -> Outcome:
         """The items of request `at`, or why the device refused it."""
-        status = int(self._found.status[at])
+        status = int(self._status[at])
         if status:
             why = "; ".join(text for bit, text in _STATUS.items() if status & bit)
             return RequestFailed(f"the request failed on the device: {why}")
-        paths, leaves = self._paths(at, spelling)
-        # rows that are SIDs of the catalogue, and their leaves
-        legal = [row for row, leaf in enumerate(leaves) if leaf >= 0]
-        found, catalogue = [leaves[row] for row in legal], spelling.catalogue
-        positions, beams = catalogue.expand(
-            found, request.k, per_sid=request.per_sid, request_filter=chosen
-        )
-        items = [
-            Recommendation(
-                item_id=catalogue.item_id(position),
-                score=paths.cumulative[row][-1],
-                codes=paths.codes[row] or (),
-                token_ids=paths.token_ids[row],
-                level_scores=paths.level_scores(row),
-                title=catalogue.title(position),
-            )
-            for position, row in zip(
-                positions.tolist(), [legal[b] for b in beams.tolist()], strict=True
-            )
-        ]
-        every, beams = catalogue.expand(
-            found, _NAMED * len(found), per_sid=_NAMED, request_filter=chosen
-        )
-        named: dict[int, list[ItemId]] = {}
-        for position, beam in zip(every.tolist(), beams.tolist(), strict=True):
-            named.setdefault(legal[beam], []).append(catalogue.item_id(position))
-        item_ids = {row: tuple(ids) for row, ids in named.items()}
-        return Recommendations(items, paths, item_ids, spelling)
+        paths, catalogue = self._paths.of(self._ends[at], self._ends[at + 1]), self._catalogue
+        legal = paths.legal
+        leaves = paths.leaves[legal]
 
-    def _paths(self, at: int, spelling: Spelling) -> tuple[_Paths, list[int]]:
-        """Beams of request `at`, read back level by level, and their leaves (-1 for none)."""
-        found, first = self._found, self._layout.row_start[at]
-        rows: Any = slice(first, first + int(found.live[at]))  # of the beams' prefixes
-        columns, scores = [], []
-        for level in reversed(range(len(found.parent))):
-            columns.append(found.code[level][rows].tolist())
-            scores.append(found.score[level][rows].tolist())
-            rows = found.parent[level][rows]
-        columns, scores = columns[::-1][: len(spelling.token_ids)], scores[::-1]
-        if spelling.constrained:
-            tokens = [
-                [ids[code] for code in column]
-                for ids, column in zip(spelling.token_ids, columns, strict=True)
-            ]
-        else:
-            tokens = columns
-            columns = [
-                [codes.get(token, -1) for token in column]
-                for codes, column in zip(spelling.codes, tokens, strict=True)
-            ]
-        spelt = list(zip(*columns, strict=True))
-        # judged from what came out, not from what the search believes
-        leaves: list[int] = spelling.catalogue.find(spelt).tolist() if spelt else []
-        codes = [row if leaf >= 0 else None for row, leaf in zip(spelt, leaves, strict=True)]
-        paths = _Paths(list(zip(*tokens, strict=True)), codes, list(zip(*scores, strict=True)))
-        return paths, leaves
+        def expand(most: int, per_sid: int | None, titled: bool) -> _Items:
+            positions, beams = catalogue.expand(
+                leaves, most, per_sid=per_sid, request_filter=chosen
+            )
+            titles = catalogue.titles_at(positions) if titled else None
+            return _Items(catalogue.item_ids_at(positions), legal[beams].tolist(), titles)
+
+        items = expand(request.k, request.per_sid, titled=True)
+        named = expand(_NAMED * len(leaves), _NAMED, titled=False)
+        return Recommendations(paths, items, named, self._config.normalize, catalogue.version)
 
 
 @dataclass(frozen=True, slots=True)
-class _Paths:
-    """Beams of one request, best first.
+class _Items:
+    """Ids of items, the beam that each is of, and titles where the catalogue has some."""
 
-    Attributes:
-        token_ids: of each beam's codes.
-        codes: None where they are no SID of the catalogue.
-        cumulative: log-prob after each decoded token.
-    """
-
-    token_ids: Sequence[tuple[int, ...]]
-    codes: Sequence[tuple[int, ...] | None]
-    cumulative: Sequence[tuple[float, ...]]
-
-    def level_scores(self, row: int) -> tuple[float, ...]:
-        """Log-prob of each decoded token of a beam."""
-        after = self.cumulative[row]
-        return tuple(b - a for a, b in zip((0.0, *after), after, strict=False))
+    ids: list[ItemId]
+    beams: list[int]
+    titles: list[str | None] | None
