@@ -101,7 +101,7 @@ def consume(
             leave(acc, top, total, sums, stats, first_part + part, SIZE)
             done = is_last(arrivals, place, parts)
             if done:
-                acc, top, total = join(sums, stats, first_part, parts, SIZE)
+                acc, top, total = join(sums, stats, first_part, parts, SIZE, SPLITS)
     if done:
         index = gl.arange(0, CONSUMER, gl.SliceLayout(1, ACC))
         one = begin + index // GROUP
@@ -292,27 +292,31 @@ def is_last(arrivals, place, parts):
 
 
 @gluon.jit
-def join(sums, stats, slot, parts, SIZE: gl.constexpr):
+def join(sums, stats, slot, parts, SIZE: gl.constexpr, SPLITS: gl.constexpr):
     """The running softmax over all parts, in their order; `slot` is the first one's."""
     ACC: gl.constexpr = product(SIZE)
     row = gl.arange(0, CONSUMER, gl.SliceLayout(1, ACC))
     column = gl.arange(0, SIZE, gl.SliceLayout(0, ACC))
     stats += slot.to(gl.int64) * (2 * CONSUMER) + row
-    sums += slot.to(gl.int64) * (CONSUMER * SIZE)
+    at = sums + slot.to(gl.int64) * (CONSUMER * SIZE) + row[:, None] * SIZE + column[None, :]
+    # other blocks wrote them: read past this SM's own cache
+    top = gl.load(stats, cache_modifier=".cg")
+    for one in gl.static_range(1, SPLITS):
+        other = gl.minimum(one, parts - 1)
+        top = gl.maximum(top, gl.load(stats + other * (2 * CONSUMER), cache_modifier=".cg"))
+    base = gl.where(top == NONE, 0.0, top)
     acc = gl.zeros([CONSUMER, SIZE], gl.float32, ACC)
-    top = gl.full([CONSUMER], NONE, gl.float32, gl.SliceLayout(1, ACC))
     total = gl.zeros([CONSUMER], gl.float32, gl.SliceLayout(1, ACC))
-    for one in range(parts):
-        # other blocks wrote them: read past this SM's own cache
-        stat = stats + one * (2 * CONSUMER)
-        theirs = gl.load(stat, cache_modifier=".cg")
-        weight = gl.load(stat + CONSUMER, cache_modifier=".cg")
-        at = sums + one * (CONSUMER * SIZE) + row[:, None] * SIZE + column[None, :]
-        values = gl.load(at, cache_modifier=".cg")
-        highest = gl.maximum(top, theirs)
-        base = gl.where(highest == NONE, 0.0, highest)
-        kept, taken = gl.exp2(top - base), gl.exp2(theirs - base)
-        acc = acc * kept[:, None] + values * taken[:, None]
-        total = total * kept + weight * taken
-        top = highest
+    # two at a time, so that one is on its way while the other is added
+    for one in range(0, parts, 2):
+        other = gl.minimum(one + 1, parts - 1)
+        first, second = stats + one * (2 * CONSUMER), stats + other * (2 * CONSUMER)
+        values = gl.load(at + one * (CONSUMER * SIZE), cache_modifier=".cg")
+        others = gl.load(at + other * (CONSUMER * SIZE), cache_modifier=".cg")
+        weight = gl.exp2(gl.load(first, cache_modifier=".cg") - base)
+        more = gl.exp2(gl.load(second, cache_modifier=".cg") - base)
+        more = gl.where(one + 1 < parts, more, 0.0)
+        total += weight * gl.load(first + CONSUMER, cache_modifier=".cg")
+        total += more * gl.load(second + CONSUMER, cache_modifier=".cg")
+        acc += values * weight[:, None] + others * more[:, None]
     return acc, top, total
