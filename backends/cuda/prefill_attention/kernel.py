@@ -18,45 +18,89 @@ from xgr.backends.cuda.staged_attention.blocks import (
     store_tile,
 )
 from xgr.backends.cuda.staged_attention.partials import settle
-from xgr.backends.cuda.staged_attention.units import attend_prompt
 
 
 @triton.jit
-def attend_some(
-    q, seen, k, v, bias, near, k_stride, v_stride, bias_stride, head, position, first, length,
+def hide(
+    scores, seen, key, position, length, bias, near, bias_stride, head, scale,
+    CAUSAL: tl.constexpr,
+    LATER: tl.constexpr,
+):  # fmt: skip
+    """Scores with -inf where a query does not see a key; with a bias in units of log2 and with it.
+
+    What it takes:
+        scores: [M, N], of queries that are there where `seen`.
+        key, position: place of each key and query in the prompt, of `length` tokens.
+        head: query head of each query.
+        bias, near, bias_stride, scale, CAUSAL, LATER: see `prefill_kernel`.
+    """
+    # rows that are not there see what they like: nothing is kept of them
+    last = position[:, None] if CAUSAL else length - 1
+    visible = key[None, :] <= last
+    if bias is not None:
+        ahead = key[None, :] - position[:, None]
+        read = visible & seen[:, None]
+        bucket = tl.load(near + tl.abs(ahead), mask=read, other=0)
+        bucket += tl.where(ahead > 0, LATER, 0)
+        extra = tl.load(bias + bucket * bias_stride + head[:, None], mask=read, other=0.0)
+        scores = scores * scale + extra * LOG2_E
+    return tl.where(visible, scores, NONE)
+
+
+@triton.jit
+def attend(
+    q, seen, k, v, k_row, v_row, bias, near, bias_stride, head, position, first, length, full,
     scale, acc, top, total,
     CAUSAL: tl.constexpr,
     LATER: tl.constexpr,
     SIZE: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_D: tl.constexpr,
+    WHOLE: tl.constexpr,
     WIDEN: tl.constexpr,
 ):  # fmt: skip
-    """Add the keys `first` .. `first` + BLOCK_N - 1, of which a query may see some.
+    """Add the keys `first` .. `first` + BLOCK_N - 1 of a prompt of `length` tokens.
 
     What it takes:
         q, seen, head, position: the tile's queries, which of them there are, and of each its head
             and its place in the prompt.
-        k, v: the prompt's first key and value, `length` in all.
-        bias, near: see `prefill_kernel`.
-        scale, acc, top, total, CAUSAL, LATER, SIZE, BLOCK_N, BLOCK_D, WIDEN: see `prefill_kernel`.
+        k, v: the prompt's first key and value of the kv head.
+        k_row, v_row: strides of their tokens.
+        full: keys before it are seen by all queries.
+        WHOLE: the prompt does not end among these keys. Where it does, what lies behind it must
+            not be read: 0 times NaN is NaN.
+        bias, near, bias_stride, scale, acc, top, total, and constants: see `prefill_kernel`.
     """
-    key = first + tl.arange(0, BLOCK_N)
-    there = key < length
-    wide = key.to(tl.int64)
-    scores = score(q, seen, k + wide * k_stride, there, SIZE, BLOCK_D, WIDEN) * scale
-    visible = seen[:, None] & there[None, :]
-    ahead = key[None, :] - position[:, None]
-    if CAUSAL:
-        visible = visible & (ahead <= 0)
-    if bias is not None:
-        bucket = tl.load(near + tl.abs(ahead), mask=visible, other=0)
-        bucket += tl.where(ahead > 0, LATER, 0)
-        extra = tl.load(bias + bucket * bias_stride + head[:, None], mask=visible, other=0.0)
-        scores += extra * LOG2_E
-    scores = tl.where(visible, scores, NONE)
-    values = load_tile(v + wide * v_stride, there, SIZE, BLOCK_D)
-    return absorb(scores, 1.0, values, acc, top, total, WIDEN)
+    offset = tl.arange(0, BLOCK_N)
+    there = offset < (BLOCK_N if WHOLE else length - first)
+    ahead = tl.cast(first, tl.int64)
+    scores = score(q, seen, k + ahead * k_row + offset * k_row, there, SIZE, BLOCK_D, WIDEN)
+    # a mask costs a quarter of a unit: only those that need one have it
+    if bias is not None or first + BLOCK_N > full:
+        scores = hide(
+            scores, seen, first + offset, position, length, bias, near, bias_stride, head, scale,
+            CAUSAL, LATER,
+        )  # fmt: skip
+    values = load_tile(v + ahead * v_row + offset * v_row, there, SIZE, BLOCK_D)
+    return absorb(scores, scale if bias is None else 1.0, values, acc, top, total, WIDEN)
+
+
+@triton.jit
+def order(place, tiles, idle, FOLD: tl.constexpr):
+    """The tile of the block that is launched at a place; `idle` of the last ones may be empty.
+
+    The last tiles of a causal prompt have the most keys and go first. FOLD: all blocks run at once,
+    two on an SM, so the shorter half is launched from the shortest on: then the SM that has the
+    longest tile has the shortest one beside it.
+    """
+    if FOLD:
+        used = tl.maximum(tiles - idle, 0)
+        longer = used - used // 2
+        shorter = tl.where(place < used, place - longer, place)
+        tile = tl.where(place < longer, used - 1 - place, shorter)
+    else:
+        tile = tiles - 1 - place
+    return tile
 
 
 @triton.jit(do_not_specialize=["rows", "requests"])
@@ -75,6 +119,7 @@ def prefill_kernel(
     BLOCK_D: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
+    FOLD: tl.constexpr,
     WIDEN: tl.constexpr,
 ):  # fmt: skip
     """Grid: (G * SPLITS, tiles).
@@ -99,11 +144,11 @@ def prefill_kernel(
         BLOCK_M, BLOCK_N, BLOCK_D: tile of queries, keys, and elements of a head.
         SPLITS: greatest number of parts of a tile.
         CHUNK: least number of units of a part.
+        FOLD: see `order`.
         WIDEN: see `blocks.dot`.
     """
     ROWS: tl.constexpr = BLOCK_M // GROUP
-    # the last tiles of a causal prompt have the most keys and go first
-    tile = tl.num_programs(1) - 1 - tl.program_id(1)
+    tile = order(tl.program_id(1), tl.num_programs(1), requests + 1, FOLD)
     group, part = tl.program_id(0) // SPLITS, tl.program_id(0) % SPLITS
 
     # rows of nobody are those of one request more, of which no query is seen
@@ -113,22 +158,19 @@ def prefill_kernel(
     lengths = tl.load(prompt_len + index, mask=index < requests, other=0)
     mine = (index <= requests) & (first_tiles(starts, index, ROWS) <= tile)
     request = tl.sum(mine.to(tl.int32), 0) - 1
-    start = pick(starts, index, request)
+    own = pick(starts, index, request)
     end = tl.where(request < requests, pick(starts, index, request + 1), rows)
     length = pick(lengths, index, request)
-    begin = start + (tile - first_tiles(start, request, ROWS)) * ROWS
+    begin = own + (tile - first_tiles(own, request, ROWS)) * ROWS
     if begin >= end:
         return
 
     # position of a row = row + before
     before = length - end
-    visible = length
-    full = length // BLOCK_N
+    # keys that some query of the tile sees, and those that all of them see
+    visible, full = length, length
     if CAUSAL:
-        visible = tl.minimum(begin + ROWS, end) + before
-        full = (begin + before + 1) // BLOCK_N
-    if bias is not None:
-        full = 0
+        visible, full = tl.minimum(begin + ROWS, end) + before, begin + before + 1
     units = tl.where(request < requests, tl.cdiv(visible, BLOCK_N), 0)
     share = tl.maximum(tl.cdiv(units, SPLITS), CHUNK)
     parts = tl.maximum(tl.cdiv(units, share), 1)
@@ -151,20 +193,21 @@ def prefill_kernel(
     acc = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
     top = tl.full([BLOCK_M], NONE, tl.float32)
     total = tl.zeros([BLOCK_M], tl.float32)
-    if bias is None:
-        for one in range(unit, tl.minimum(unit_end, full)):
-            acc, top, total = attend_prompt(
-                q, seen, k, v, k_at[0], v_at[0], one * BLOCK_N, length, scale, acc, top, total,
-                SIZE, BLOCK_N, BLOCK_D, False, WIDEN,
-            )  # fmt: skip
     bias_stride = 0
     if bias is not None:
         bias_stride = bias_at[0]
-    for one in tl.range(tl.maximum(unit, full), unit_end, num_stages=1):
-        acc, top, total = attend_some(
-            q, seen, k, v, bias, near, k_at[0], v_at[0], bias_stride, head, row + before,
-            one * BLOCK_N, length, scale, acc, top, total,
-            CAUSAL, LATER, SIZE, BLOCK_N, BLOCK_D, WIDEN,
+    whole = length // BLOCK_N
+    for one in range(unit, tl.minimum(unit_end, whole)):
+        acc, top, total = attend(
+            q, seen, k, v, k_at[0], v_at[0], bias, near, bias_stride, head, row + before,
+            one * BLOCK_N, length, full, scale, acc, top, total,
+            CAUSAL, LATER, SIZE, BLOCK_N, BLOCK_D, True, WIDEN,
+        )  # fmt: skip
+    if (unit <= whole) & (whole < unit_end):
+        acc, top, total = attend(
+            q, seen, k, v, k_at[0], v_at[0], bias, near, bias_stride, head, row + before,
+            whole * BLOCK_N, length, full, scale, acc, top, total,
+            CAUSAL, LATER, SIZE, BLOCK_N, BLOCK_D, False, WIDEN,
         )  # fmt: skip
 
     place = tile * (tl.num_programs(0) // SPLITS) + group

@@ -9,7 +9,7 @@ import torch
 from xgr.backends.cuda.device import architecture, multiprocessors
 from xgr.backends.cuda.prefill_attention.buckets import bucket_table
 from xgr.backends.cuda.prefill_attention.kernel import prefill_kernel
-from xgr.backends.cuda.staged_attention.heuristic import choose
+from xgr.backends.cuda.prefill_attention.tiles import choose
 from xgr.backends.cuda.staged_attention.launch import (
     LOG2_E,
     constants,
@@ -34,7 +34,7 @@ class Prefill:
     def __init__(self, problem: Problem, context: Context) -> None:
         a, causal = problem.sizes, bool(problem.flag("causal"))
         self._rows, self._requests = a["N"], a["B"]
-        tiles = choose(problem, multiprocessors(), architecture(), context.config)
+        tiles, fold = choose(problem, multiprocessors(), architecture(), context.config)
         self._grid = grid(problem, tiles)
         self._workspaces = workspaces(problem, context, tiles)
         # of a bias that tells later keys from earlier ones, the upper half is for later ones
@@ -42,7 +42,9 @@ class Prefill:
         self._buckets = a.get("NB", 0) - later
         self._table: Any = context.empty((a["T"],), int32) if problem.flag("bias") else None
         self._max_distance: int | None = None
-        self._constants = {**constants(problem, tiles), "CAUSAL": causal, "LATER": later}
+        self._constants = {
+            **constants(problem, tiles), "CAUSAL": causal, "LATER": later, "FOLD": fold,
+        }  # fmt: skip
 
     def __call__(
         self,
