@@ -36,7 +36,7 @@ def columns(batch: Batch, sets: Sequence[Inputs]) -> Iterator[tuple[str, str, Se
     """Column, variant and the call on each set; the fastest variant is the column's time.
 
     paged: every beam is a sequence of its own. cascade: prompts once, then each beam's own tokens,
-    then the merge; by the library's choice of kernels, and by its FA2 kernels for either stage.
+    then the merge; by the library's kernels after FA3 or FA2 for either stage.
 
     Raises:
         ValueError: a prompt is no whole number of pages.
@@ -48,18 +48,39 @@ def columns(batch: Batch, sets: Sequence[Inputs]) -> Iterator[tuple[str, str, Se
     table = _every_beam(batch)
     for variant, tensor_cores in (("decode", False), ("tensor cores", True)):
         paged = library.BatchDecodeWithPagedKVCacheWrapper(
-            _workspace(0), use_tensor_cores=tensor_cores
+            workspace(0), use_tensor_cores=tensor_cores
         )
-        paged.plan(*table, *heads, **kind)
-        yield "paged", variant, [_run(paged, one, kv) for one, kv in zip(sets, caches, strict=True)]
-    for shared, own in (("auto", "auto"), ("auto", "fa2"), ("fa2", "fa2")):
-        stages = []
-        for at, (backend, pages) in enumerate(zip((shared, own), _stages(batch), strict=True)):
-            stage = library.BatchPrefillWithPagedKVCacheWrapper(_workspace(at), backend=backend)
-            stage.plan(*pages, *heads, **kind)
-            stages.append(stage)
-        calls = [_cascade(library, stages, one, kv) for one, kv in zip(sets, caches, strict=True)]
-        yield "cascade", f"{shared} + {own}", calls
+        if planned(paged, *table, *heads, **kind):
+            calls = [_run(paged, one, kv) for one, kv in zip(sets, caches, strict=True)]
+            yield "paged", variant, calls
+    for backends in (("fa3", "fa3"), ("fa3", "fa2"), ("fa2", "fa2")):
+        stages = [
+            library.BatchPrefillWithPagedKVCacheWrapper(workspace(at), backend=backend)
+            for at, backend in enumerate(backends)
+        ]
+        pages = zip(stages, _stages(batch), strict=True)
+        if all(planned(stage, *one, *heads, **kind) for stage, one in pages):
+            pairs = zip(sets, caches, strict=True)
+            yield "cascade", " + ".join(backends), [_cascade(library, stages, *x) for x in pairs]
+
+
+def planned(wrapper: Any, *arguments: Any, **options: Any) -> bool:
+    """Plan; False, and a line that says so, where the library may not compile what it lacks.
+
+    It compiles kernels at first use, for minutes; FLASHINFER_DISABLE_JIT=1 forbids that.
+    """
+    missing = importlib.import_module("flashinfer.jit.core").MissingJITCacheError
+    try:
+        wrapper.plan(*arguments, **options)
+    except missing as error:
+        _say_missing(error.spec.name)
+        return False
+    return True
+
+
+@cache
+def _say_missing(name: str) -> None:
+    print(f"without FlashInfer's {name}: not compiled, and FLASHINFER_DISABLE_JIT forbids it")
 
 
 def _run(wrapper: Any, one: Inputs, pages: tuple[torch.Tensor, torch.Tensor]) -> Call:
@@ -81,7 +102,8 @@ def _cascade(
 
 
 @cache
-def _workspace(which: int) -> torch.Tensor:
+def workspace(which: int) -> torch.Tensor:
+    """A buffer for parts of split prompts."""
     return torch.zeros(_WORKSPACE, dtype=torch.uint8, device="cuda")
 
 
