@@ -187,15 +187,18 @@ def measure_forwards(session: Session, decoder: Decoder) -> None:
     """One prefill, and one forward of all beams with two own tokens each, by the device's clock."""
     scale = session.scale
     narrow, wide = scale.widths[0], scale.widths[-1]
-    for width in (narrow, wide):
-        prefill, forward = _forwards(session.rt, decoder, width, scale.prompt_tokens)
-        if width == narrow:
-            ms = _median_ms(session.rt, prefill, scale.repeats)
-            session.figures[f"prefill 1 x {scale.prompt_tokens}: ms"] = ms
-            session.say(f"prefill: {ms} ms")
-        ms = _median_ms(session.rt, forward, scale.repeats)
-        session.figures[f"decode forward, {width} beams: ms"] = ms
-        session.say(f"decode forward, {width} beams: {ms} ms")
+    session.rt.synchronize()
+    stream = session.rt.stream()
+    with stream:
+        for width in (narrow, wide):
+            prefill, forward = _forwards(session.rt, decoder, width, scale.prompt_tokens)
+            timed = {f"decode forward, {width} beams: ms": forward}
+            if width == narrow:
+                timed[f"prefill 1 x {scale.prompt_tokens}: ms"] = prefill
+            for what, launch in timed.items():
+                ms = _median_ms(session.rt, stream, launch, scale.repeats)
+                session.figures[what] = ms
+                session.say(f"{what.removesuffix(': ms')}: {ms} ms")
 
 
 def measure_load(session: Session, decoder: Decoder, normalize: str) -> None:
@@ -283,7 +286,6 @@ def _forwards(
     prefill.launch()
     for step in range(slots):  # K/V of both steps are written before the last is timed
         forward.launch(codes, every, live, step, ancestors)
-    rt.synchronize()
 
     def launch() -> None:
         forward.launch(codes, every, live, slots - 1, ancestors)
@@ -291,19 +293,16 @@ def _forwards(
     return prefill.launch, rt.capture(launch).replay
 
 
-def _median_ms(rt: Runtime, launch: Callable[[], object], repeats: int) -> float:
+def _median_ms(rt: Runtime, stream: Any, launch: Callable[[], object], repeats: int) -> float:
     """Median milliseconds from one launch's end to the next one's, queued without a pause."""
-    rt.synchronize()
-    stream = rt.stream()
     events = [rt.event() for _ in range(repeats + 1)]
-    with stream:
-        for _ in range(3):
-            launch()
-        events[0].record(stream)
-        for event in events[1:]:
-            launch()
-            event.record(stream)
-        events[-1].synchronize()
+    for _ in range(3):
+        launch()
+    events[0].record(stream)
+    for event in events[1:]:
+        launch()
+        event.record(stream)
+    events[-1].synchronize()
     spent = [after.elapsed_ms(before) for before, after in pairwise(events)]
     return round(statistics.median(spent), 4)
 

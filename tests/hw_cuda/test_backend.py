@@ -92,6 +92,7 @@ def test_memory_is_counted(rt: Runtime) -> None:
     assert 0 < after.free <= before.free
     del held
     assert rt.memory().used == before.used
+    assert rt.memory().peak >= after.used
 
 
 def test_the_device_says_what_it_is(rt: Runtime) -> None:

@@ -220,6 +220,9 @@ def test_memory_is_bytes_and_grows_with_what_is_held() -> None:
     after = RT.memory()
     assert after.used - before.used > held.nbytes // 2
     assert after.used > 10 << 20
+    assert after.peak >= after.used
+    del held
+    assert RT.memory().peak > 256 << 20  # what was held stays counted
     assert 0 < after.free < 1 << 50
 
 
