@@ -15,7 +15,7 @@ from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
 # blocks of threads that fill the machine, for each SM, and parts of one row that still pay
-_BLOCKS_A_CORE, _SPLITS = 4, 16
+_BLOCKS_A_CORE, _SPLITS = 8, 16
 
 
 def build(problem: Problem, context: Context) -> Launcher:
@@ -35,6 +35,7 @@ class Paged:
         splits = min(_SPLITS, units, _BLOCKS_A_CORE * multiprocessors() // blocks)
         splits = max(1, config.get("splits", splits))
         splits = 1 << (splits.bit_length() - 1)
+        warps, exact = config.get("warps", 4), problem.dtype == "float32"
         block_m = max(16, power_of_two(a["H"] // a["G"]))
         self._requests, self._grid = a["B"], (a["G"] * splits, a["R"])
         self._workspaces: tuple[Any, ...] = None, None, None
@@ -55,9 +56,12 @@ class Paged:
             "SPLITS": splits,
             # the interpreter has no products of bfloat16
             "WIDEN": interpreting() and problem.dtype == "bfloat16",
-            "num_warps": config.get("warps", 4),
-            "num_stages": config.get("stages", 1 if problem.dtype == "float32" else 3),
+            "num_warps": warps,
+            # one for the table, one for keys and values, one to multiply
+            "num_stages": config.get("stages", 1 if exact else 3),
         }
+        if exact:  # left to itself, ptxas spills a few registers for more blocks an SM
+            self._constants["maxnreg"] = min(255, 65536 // (32 * warps))
 
     def __call__(
         self,

@@ -1,0 +1,36 @@
+"""The comparison with the paged baseline, at a size of no meaning."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import paged
+
+
+def test_a_tiny_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record, picture = tmp_path / "paged.json", tmp_path / "paged.png"
+    paged.main(["--device", "cpu", "--tiny", "--json", str(record), "--plot", str(picture)])
+    results = json.loads(record.read_text())["results"]
+    points = {(p["width"], p["tokens"]): p for p in results["points"]}
+    assert set(points) == set(paged.TINY.points())
+    assert not results["left_out"]
+    for point in points.values():
+        assert point["engine"]["common_items"] == 1
+        assert point["engine"]["score_difference"] < 1e-5
+        assert point["engine"]["paged_kv_bytes"] > point["engine"]["staged_kv_bytes"]
+        assert point["ops"]["paged_attention_us"] > 0
+    assert {p["ops"]["copied_blocks"] for p in points.values()} == {1, 2}
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert "paged_attention_us" in capsys.readouterr().out
+
+
+def test_points_beyond_the_budget_are_named(tmp_path: Path) -> None:
+    record = tmp_path / "paged.json"
+    paged.main(["--device", "cpu", "--tiny", "--only", "ops", "--budget", "0", "--json",
+                str(record)])  # fmt: skip
+    results = json.loads(record.read_text())["results"]
+    assert results["points"] == []
+    assert len(results["left_out"]) == len(paged.TINY.points())
