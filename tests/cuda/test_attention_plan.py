@@ -16,10 +16,13 @@ from tests.cuda.interpreter import QUIET, WHY_NOT, interpreted
 from xgr.backends.cpu_ref.buckets import relative_buckets
 from xgr.backends.cuda.prefill_attention.buckets import bucket_table
 from xgr.backends.cuda.staged_attention.heuristic import (
+    HOPPER,
     TUNABLES,
     Tiles,
     choose,
+    choose_hopper,
     power_of_two,
+    space,
     tile_count,
 )
 from xgr.conformance import Outcome, run_case
@@ -81,6 +84,45 @@ def test_a_tuned_value_overrules(name: str) -> None:
     assert getattr(got, name) == 2
     # all else as chosen, but for the splits that fill the machine with smaller tiles
     assert replace(got, splits=8) == replace(tiles(staged()), **({name: 2} | {"splits": 8}))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "block_m", "splits"),
+    [
+        ({"R": 128, "T": 1024}, 64, 4),
+        ({"R": 512, "T": 256}, 64, 1),
+        ({"R": 512, "T": 8192}, 128, 2),
+        ({"R": 8192, "B": 16, "T": 16 * 1024}, 128, 1),
+    ],
+)
+def test_wide_tiles_where_they_fill_the_machine(
+    sizes: dict[str, int], block_m: int, splits: int
+) -> None:
+    got = choose_hopper(staged("bfloat16", **sizes), H200["cores"], {})
+    assert (got.block_m, got.splits) == (block_m, splits)
+
+
+def test_a_tuned_value_overrules_on_sm_90() -> None:
+    given = {"block_m": 128, "block_n": 64, "stages": 4, "splits": 8, "chunk": 1}
+    assert choose_hopper(staged(), H200["cores"], given) == Tiles(warps=4, **given)
+
+
+@pytest.mark.parametrize("rows", [128, 8192])
+def test_the_space_holds_legal_tiles(rows: int) -> None:
+    found = space(staged(R=rows, B=rows // 128, T=8 * rows), **H200)
+    assert set(found) == {"cuda.hopper", "cuda.triton"}
+    for configs in found.values():
+        assert len(configs) == len({tuple(c.items()) for c in configs}) > 1
+        assert all(set(c) == set(TUNABLES) for c in configs)
+        assert any(c["splits"] > 1 for c in configs) == (rows == 128)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "why"),
+    [({"d": 96}, "head size"), ({"H": 24}, "group"), ({"H": 512, "G": 2}, "group")],
+)
+def test_what_the_sm_90_kernel_leaves_to_others(sizes: dict[str, int], why: str) -> None:
+    assert [reason.code for reason in HOPPER["rule"](staged("bfloat16", **sizes))] == [why]
 
 
 def test_powers_of_two() -> None:

@@ -92,10 +92,10 @@ def space(problem: Problem, cores: int, arch: int) -> Mapping[str, Sequence[Mapp
     """Configurations worth timing of each kernel that shares this heuristic, by its name."""
     return {
         "cuda.triton": list(_space(problem, cores, (
-            (64, 64, 4, 3), (64, 64, 4, 2), (64, 128, 4, 2), (128, 64, 8, 3), (128, 128, 8, 2),
+            (64, 64, 4, 3), (64, 128, 4, 2), (128, 128, 8, 2),
         ))),
         "cuda.hopper": list(_space(problem, cores, (
-            (64, 64, 4, 2), (64, 128, 4, 2), (128, 128, 4, 2), (128, 64, 4, 2), (128, 64, 4, 4),
+            (64, 64, 4, 2), (64, 128, 4, 2), (128, 128, 4, 2), (128, 64, 4, 3),
         ))),
     }  # fmt: skip
 
@@ -103,11 +103,11 @@ def space(problem: Problem, cores: int, arch: int) -> Mapping[str, Sequence[Mapp
 def _space(
     problem: Problem, cores: int, shapes: Sequence[tuple[int, int, int, int]]
 ) -> Iterator[Mapping[str, int]]:
-    """Tiles of each shape, whole and in as many parts as the machine has room for."""
+    """Tiles of each shape, whole and in parts that fill the machine half or up to three times."""
     mean = problem.sizes.get("T", 0) // max(1, problem.sizes["B"])
     for (block_m, block_n, warps, stages), log in product(shapes, range(5)):
         blocks = _blocks(problem, Tiles(block_m, block_n, warps, stages)) << log
-        if log == 0 or (blocks <= 3 * cores and mean >> log >= block_n):
+        if log == 0 or (cores <= 2 * blocks <= 6 * cores and mean >> log >= block_n):
             names = ("block_m", "block_n", "warps", "stages", "splits", "chunk")
             values = (block_m, block_n, warps, stages, 1 << log, 1)
             yield dict(zip(names, values, strict=True))
