@@ -16,14 +16,27 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from benchmarks.gpu import flashinfer
 from benchmarks.gpu.ahead import compile_ahead
 from benchmarks.gpu.floor import geomean
-from benchmarks.gpu.levels import CODES, Beams, Level, Set, levels, ours
+from benchmarks.gpu.kernels import Config, able, launches, space
+from benchmarks.gpu.levels import (
+    CODES,
+    Beams,
+    Level,
+    Set,
+    configured,
+    levels,
+    ours,
+    problem,
+    swept,
+)
 from benchmarks.gpu.timing import Call, device_settings, graph_us, measure_ceilings, set_count
 from xgr import Runtime, runtime
 from xgr.bench import record
@@ -37,25 +50,68 @@ BUDGET_MS = 6.0
 
 def main() -> None:
     args = parse()
-    chosen = [one for one in levels() if re.search(args.only, str(one))]
+    chosen = [one for one in swept() if args.sweep] or levels()
+    chosen = [one for one in chosen if re.search(args.only, str(one))]
     if not chosen:
         raise SystemExit(f"--only {args.only!r} matches no level; one is {levels()[0]}")
     start = time.perf_counter()
     settings = device_settings(measure_ceilings())
     conform()
+    results = sweep(chosen) if args.sweep else compare(chosen, args.peers)
+    print(f"{time.perf_counter() - start:.0f} s in all")
+    if args.json:
+        settings |= flashinfer.settings() if args.peers else {}
+        record.write(args.json, "beam_step", results, settings=settings)
+
+
+def compare(chosen: Sequence[Level], peers: Sequence[str]) -> dict[str, Any]:
+    """Every column on every level."""
     compile_ahead(launch_once, list({_compiled(one): one for one in chosen}.values()))
-    print(f"compiled after {time.perf_counter() - start:.0f} s", flush=True)
-    found = [(level, *time_level(level, args.peers)) for level in chosen]
+    found = [(level, *time_level(level, peers)) for level in chosen]
     show(found)
     summary = summarise(found)
     for line in summary.items():
         print("{}: {:.2f}".format(*line))
-    print(f"{time.perf_counter() - start:.0f} s in all")
-    if args.json:
-        rows = [{"level": str(x), "floor_us": floor, "us": us} for x, floor, us in found]
-        settings |= flashinfer.settings() if args.peers else {}
-        results = {"summary": summary, "levels": rows}
-        record.write(args.json, "beam_step", results, settings=settings)
+    rows = [{"level": str(x), "floor_us": floor, "us": us} for x, floor, us in found]
+    return {"summary": summary, "levels": rows}
+
+
+def sweep(chosen: Sequence[Level]) -> list[dict[str, Any]]:
+    """Every configuration of every kernel on every level, the best beside its own choice."""
+    kinds = {_compiled(level): level for level in chosen}.values()
+    compile_ahead(launch_configured, [(x, *one) for x in kinds for one in candidates(x)])
+    found = []
+    for level in chosen:
+        beams = Beams(device(), level)
+        sets = [Set(beams) for _ in range(set_count(level.requests * level.width * CODES * 2))]
+        tried = []
+        for name, config in candidates(level):
+            calls = configured(device(), sets, name, config)
+            if launches(calls[0]):
+                sets[0].check(f"{name} {config}")
+                tried.append((graph_us(calls, budget_ms=BUDGET_MS), name, config))
+        best = min(tried, key=itemgetter(0))
+        own = graph_us(ours(device(), sets), budget_ms=BUDGET_MS)
+        print(f"{level}: {own:.1f} us, best {best[0]:.1f} us, {best[1]} {best[2]}", flush=True)
+        found.append({"level": str(level), "chosen_us": own, "tried": tried})
+    return found
+
+
+def candidates(level: Level) -> Sequence[tuple[str, Config]]:
+    """Of each kernel, its own choice and what it says can be tried."""
+    posed = problem(device(), Set(Beams(device(), level)))
+    return [
+        (kernel.name, dict(config))
+        for kernel in able(device(), posed)
+        for config in ({}, *space(device(), kernel, posed))
+    ]
+
+
+def launch_configured(job: tuple[Level, str, Config]) -> None:
+    """Compile a configuration, where it fits the device."""
+    level, name, config = job
+    launches(configured(device(), [Set(Beams(device(), level))], name, config)[0])
+    torch.cuda.synchronize()
 
 
 def conform() -> None:
@@ -164,6 +220,7 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line; peers that are not here are left out, and said to be."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--peers", nargs="*", default=[], choices=["flashinfer"])
+    parser.add_argument("--sweep", action="store_true", help="every configuration of the kernels")
     parser.add_argument("--only", default="", help="regular expression on levels")
     parser.add_argument("--json", type=Path, help="write the record of the run")
     args = parser.parse_args(words)

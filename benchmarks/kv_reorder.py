@@ -10,13 +10,14 @@ and beam_ancestors, which leaves K/V where it is and moves indices.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from benchmarks.gpu.floor import Work
+from benchmarks.gpu.kernels import able, build, space
 from benchmarks.gpu.staged import ints
 from benchmarks.gpu.timing import Call, device_settings, graph_us, measure_ceilings, set_count
 from xgr import Runtime, runtime
@@ -31,8 +32,8 @@ def main() -> None:
     args = parse()
     settings = device_settings(measure_ceilings())
     rt = runtime("cuda")
-    found = [measure(rt, width) for width in WIDTHS]
-    columns = list(found[0]["us"])
+    found = [measure(rt, width, args.sweep) for width in WIDTHS]
+    columns = [name for name in found[0]["us"] if "=" not in name]
     print_table(
         ("BW", "floor us", *columns),
         [
@@ -44,6 +45,9 @@ def main() -> None:
             for one in found
         ],
     )
+    for one in found if args.sweep else ():
+        best = min((us, name) for name, us in one["us"].items() if "=" in name)
+        print("BW {}: best is {:.1f} us, {}".format(one["BW"], *best))
     if args.json:
         settings |= {"layers": LAYERS, "tokens": TOKENS, "heads": GROUPS, "size": SIZE}
         record.write(args.json, "kv_reorder", found, settings=settings)
@@ -60,7 +64,7 @@ def parents(width: int, seed: int = 0) -> torch.Tensor:
     return drawn.sort().values.int()
 
 
-def measure(rt: Runtime, width: int) -> dict[str, Any]:
+def measure(rt: Runtime, width: int, sweep: bool = False) -> dict[str, Any]:
     """The floor and the microseconds of each way; what they write is held to plain indexing.
 
     Raises:
@@ -79,6 +83,12 @@ def measure(rt: Runtime, width: int) -> dict[str, Any]:
     calls[0]()
     _hold("kv_reorder", want, pairs[0])
     us = {"kv_reorder": graph_us(calls)}
+    problem = rt.problem("kv_reorder", **moves[0])
+    for kernel in able(rt, problem) if sweep else ():
+        for config in space(rt, kernel, problem):
+            launch = build(rt, kernel, problem, config)
+            shown = " ".join(f"{name}={value}" for name, value in config.items())
+            us[f"{kernel.name} {shown}"] = graph_us(_calls(launch, moves))
 
     # torch cannot move in place: it has somewhere else to write
     spare = [torch.empty_like(one) for one in pairs[0]]
@@ -98,8 +108,10 @@ def measure(rt: Runtime, width: int) -> dict[str, Any]:
 
 
 def _bound(rt: Runtime, op: str, sets: Sequence[dict[str, Any]]) -> Sequence[Call]:
-    launch = rt.bind(op, rt.problem(op, **sets[0]))
+    return _calls(rt.bind(op, rt.problem(op, **sets[0])), sets)
 
+
+def _calls(launch: Callable[..., None], sets: Sequence[dict[str, Any]]) -> Sequence[Call]:
     def call(arguments: dict[str, Any]) -> Call:
         return lambda: launch(**arguments)
 
@@ -124,6 +136,7 @@ def _hold(name: str, want: Sequence[torch.Tensor], got: Sequence[torch.Tensor]) 
 def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--sweep", action="store_true", help="every configuration of the kernels")
     parser.add_argument("--json", type=Path, help="write the record of the run")
     return parser.parse_args(words)
 

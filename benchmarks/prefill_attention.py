@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from benchmarks.gpu import flashinfer
-from benchmarks.gpu.kernels import able, build, chosen, plan, space
+from benchmarks.gpu.ahead import compile_ahead
+from benchmarks.gpu.kernels import Config, able, build, chosen, launches, named, plan, space
 from benchmarks.gpu.prompts import GROUPS, HEADS, Inputs, Prompts, batches
 from benchmarks.gpu.staged import SIZE
 from benchmarks.gpu.timing import Call, device_settings, graph_us, measure_ceilings, set_count
@@ -33,8 +34,10 @@ def main() -> None:
     args = parse()
     settings = device_settings(measure_ceilings())
     rt = runtime("cuda")
+    jobs = [(x, *one) for x in batches() for one in candidates(rt, x, args.sweep)]
+    compile_ahead(launch_once, jobs)
     found = [measure(rt, prompts, args) for prompts in batches()]
-    columns = list(dict.fromkeys(name for one in found for name in one["us"]))
+    columns = list(dict.fromkeys(name for one in found for name in one["us"] if "=" not in name))
     print_table(
         ("prompts", "floor us", "chosen", *columns),
         [
@@ -47,6 +50,9 @@ def main() -> None:
             for one in found
         ],
     )
+    for one in found if args.sweep else ():
+        best = min((us, name) for name, us in one["us"].items() if name.startswith("cuda."))
+        print("{}: best is {:.1f} us, {}".format(one["prompts"], *best))
     if args.json:
         settings |= flashinfer.settings() if args.peers else {}
         settings |= {"heads": f"{HEADS}/{GROUPS}", "d": SIZE, "dtype": "bfloat16"}
@@ -72,12 +78,11 @@ def measure(rt: Runtime, prompts: Prompts, args: argparse.Namespace) -> dict[str
 def _columns(
     rt: Runtime, prompts: Prompts, sets: Sequence[Inputs], args: argparse.Namespace
 ) -> Iterator[Column]:
-    for kernel in able(rt, prompts.problem):
-        for config in ({}, *(space(rt, kernel, prompts.problem) if args.sweep else ())):
-            shown = " ".join(f"{name}={value}" for name, value in config.items())
-            launch = build(rt, kernel, prompts.problem, config)
-            plan(launch, prompts.lengths, prompts.lengths)
-            yield f"{kernel.name} {shown}".strip(), [_ours(launch, one) for one in sets]
+    for name, config in candidates(rt, prompts, args.sweep):
+        shown = " ".join(f"{key}={value}" for key, value in config.items())
+        calls = _ours(rt, prompts, sets, name, config)
+        if launches(calls[0]):
+            yield f"{name} {shown}".strip(), calls
     if len(set(prompts.lengths)) == 1:
         yield "torch SDPA", [_dense(one) for one in sets]
     yield "torch varlen", [_varlen(one) for one in sets]
@@ -85,14 +90,36 @@ def _columns(
         yield from _flashinfer(prompts, sets)
 
 
-def _ours(launch: Callable[..., None], one: Inputs) -> Call:
-    arguments = one.arguments()
+def candidates(rt: Runtime, prompts: Prompts, sweep: bool) -> Sequence[tuple[str, Config]]:
+    """Every kernel by its own choice, and in a sweep by what it says can be tried."""
+    return [
+        (kernel.name, dict(config))
+        for kernel in able(rt, prompts.problem)
+        for config in ({}, *(space(rt, kernel, prompts.problem) if sweep else ()))
+    ]
 
-    def call() -> torch.Tensor:
-        launch(**arguments)
-        return one.out
 
-    return call
+def launch_once(job: tuple[Prompts, str, Config]) -> None:
+    """Compile what a candidate needs."""
+    prompts, name, config = job
+    launches(_ours(runtime("cuda"), prompts, [Inputs(prompts)], name, config)[0])
+    torch.cuda.synchronize()
+
+
+def _ours(
+    rt: Runtime, prompts: Prompts, sets: Sequence[Inputs], name: str, config: Config
+) -> Sequence[Call]:
+    launch = build(rt, named(rt, prompts.problem.op, name), prompts.problem, config)
+    plan(launch, prompts.lengths, prompts.lengths)
+
+    def call(one: Inputs, arguments: dict[str, Any]) -> Call:
+        def run() -> torch.Tensor:
+            launch(**arguments)
+            return one.out
+
+        return run
+
+    return [call(one, one.arguments()) for one in sets]
 
 
 def _dense(one: Inputs) -> Call:

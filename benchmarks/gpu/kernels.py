@@ -13,6 +13,9 @@ from xgr.registry.bind import BoundContext
 
 Config = Mapping[str, int]
 
+# modules of a kernel's package that may list its configurations
+_SPACES = ("heuristic", "tiles", "blocks")
+
 
 def able(rt: Runtime, problem: Problem) -> Sequence[Kernel]:
     """Kernels that can run a problem; a definition is none."""
@@ -44,7 +47,7 @@ def build(rt: Runtime, kernel: Kernel, problem: Problem, config: Config) -> Call
 
 
 def space(rt: Runtime, kernel: Kernel, problem: Problem) -> Sequence[Config]:
-    """Configurations of a kernel, by the function `space` of its module or its package.
+    """Configurations of a kernel, by the function `space` of its module or another of its package.
 
     It takes the problem, the device's cores and its architecture (90 for sm_90), and returns
     configurations, or a mapping from the kernel's name to them. A kernel without one has only its
@@ -55,7 +58,7 @@ def space(rt: Runtime, kernel: Kernel, problem: Problem) -> Sequence[Config]:
     module = kernel.factory.partition(":")[0]
     package = module.rpartition(".")[0]
     arch = int(rt.backend.arch.rpartition("_")[2])
-    for place in (module, package, f"{package}.heuristic"):
+    for place in (module, package, *(f"{package}.{name}" for name in _SPACES)):
         try:
             found: Any = getattr(importlib.import_module(place), "space", None)
         except ModuleNotFoundError as error:
@@ -64,8 +67,19 @@ def space(rt: Runtime, kernel: Kernel, problem: Problem) -> Sequence[Config]:
             continue
         if callable(found):
             configs = found(problem, rt.backend.cores, arch)
-            return list(configs[kernel.name] if isinstance(configs, Mapping) else configs)
+            return list(configs.get(kernel.name, ()) if isinstance(configs, Mapping) else configs)
     return []
+
+
+def launches(call: Callable[[], Any]) -> bool:
+    """Call; False where the configuration needs more shared memory than the device has."""
+    from triton.runtime.errors import OutOfResources
+
+    try:
+        call()
+    except OutOfResources:
+        return False
+    return True
 
 
 def plan(launch: Callable[..., None], lengths: Sequence[int], widths: Sequence[int]) -> None:

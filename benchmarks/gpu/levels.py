@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.gpu.floor import Work
+from benchmarks.gpu.kernels import Config, build, named
 from benchmarks.gpu.staged import ints
 from benchmarks.gpu.timing import Call
 from xgr import Problem, Runtime
@@ -67,6 +68,13 @@ def levels() -> Sequence[Level]:
     places = (("none", 1), ("dense", 1), ("random", 1), ("random", 2), ("games", 1), ("games", 2))
     found = product((1, 4, 16), (128, 256, 512), places, ("level", "children", "vocab"), _DATA)
     return [Level(b, w, *place, normalize, data) for b, w, place, normalize, data in found]
+
+
+def swept() -> Sequence[Level]:
+    """Widths of 512 where rows are read whole and where children are looked up."""
+    whole, gathered = ("none", "dense"), (("random", 1), ("random", 2))
+    places = [(name, 1, "level") for name in whole] + [(*one, "vocab") for one in gathered]
+    return [Level(b, 512, *place, data) for b, place, data in product((1, 16), places, _DATA)]
 
 
 _DATA = ("flat", "peaked")
@@ -185,10 +193,17 @@ class Set:
             raise ValueError(f"{column} is wrong by {worst:.3g} at {level}")
 
 
-def ours(rt: Runtime, sets: Sequence[Set], kernel: str | None = None) -> Sequence[Call]:
-    """The op on each set, bound by the dispatch rule or to a kernel."""
-    launch = rt.bind("beam_step", problem(rt, sets[0]), kernel)
+def ours(rt: Runtime, sets: Sequence[Set]) -> Sequence[Call]:
+    """The op on each set, bound by the dispatch rule."""
+    return _calls(rt.bind("beam_step", problem(rt, sets[0])), sets)
 
+
+def configured(rt: Runtime, sets: Sequence[Set], kernel: str, config: Config) -> Sequence[Call]:
+    """The op on each set, by a kernel with values of its tunables."""
+    return _calls(build(rt, named(rt, "beam_step", kernel), problem(rt, sets[0]), config), sets)
+
+
+def _calls(launch: Callable[..., None], sets: Sequence[Set]) -> Sequence[Call]:
     def call(arguments: dict[str, Any]) -> Call:
         return lambda: launch(**arguments)
 

@@ -10,7 +10,7 @@ import torch
 from benchmarks.gpu import ours
 from benchmarks.gpu.ahead import compile_ahead
 from benchmarks.gpu.floor import geomean
-from benchmarks.gpu.kernels import Config, able, space
+from benchmarks.gpu.kernels import Config, able, launches, space
 from benchmarks.gpu.staged import Batch, Inputs
 from benchmarks.gpu.timing import graph_us, set_count
 from xgr.cli.output import print_table
@@ -55,11 +55,9 @@ def _batch(batch: Batch, tried: Sequence[Candidate]) -> dict[str, Any]:
     timed = []
     for kernel, config in tried:
         calls = ours.configured(batch, sets, kernel, config)
-        try:
-            result = calls[0]()
-        except _out_of_resources():
-            continue  # as it did when it was compiled ahead
-        sets[0].check(f"{kernel} {config}", result)
+        if not launches(calls[0]):
+            continue
+        sets[0].check(f"{kernel} {config}", sets[0].out)
         us = graph_us(calls, budget_ms=BUDGET_MS)
         timed.append({"kernel": kernel, "config": config, "us": us})
     chosen = graph_us(ours.calls(batch, sets), budget_ms=BUDGET_MS)
@@ -96,16 +94,5 @@ def _cells(one: dict[str, Any]) -> Sequence[str]:
 
 def _launch(job: tuple[Batch, Candidate]) -> None:
     batch, (kernel, config) = job
-    try:
-        ours.configured(batch, [Inputs(batch, filled=False)], kernel, config)[0]()
-        torch.cuda.synchronize()
-    except _out_of_resources():
-        return
-
-
-def _out_of_resources() -> type[Exception]:
-    """What Triton raises where a configuration needs more shared memory than there is."""
-    from triton.runtime.errors import OutOfResources
-
-    error: type[Exception] = OutOfResources
-    return error
+    launches(ours.configured(batch, [Inputs(batch, filled=False)], kernel, config)[0])
+    torch.cuda.synchronize()

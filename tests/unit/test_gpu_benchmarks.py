@@ -10,9 +10,10 @@ import ml_dtypes
 import pytest
 import torch
 
-from benchmarks import attention
+from benchmarks import attention, kv_reorder
+from benchmarks.gpu import prompts
 from benchmarks.gpu.floor import Ceilings, Work, geomean
-from benchmarks.gpu.levels import Beams, Level, Set, levels
+from benchmarks.gpu.levels import Beams, Level, Set, levels, swept
 from benchmarks.gpu.staged import OWN, SIZE, Batch, Inputs, grid, ragged, representative
 from benchmarks.gpu.timing import LEAST_CALLS, MOST_REPLAYS, graph_us, set_count
 from xgr import runtime
@@ -173,3 +174,25 @@ def test_levels_hold_the_op_to_topk(catalogue: str, level: int, normalize: str) 
 
 def test_levels_are_of_every_kind() -> None:
     assert len({str(one) for one in levels()}) == 3 * 3 * 6 * 3 * 2
+    assert set(swept()) <= set(levels())
+
+
+def test_floor_of_a_prompt_and_what_its_check_finds() -> None:
+    assert prompts.Prompts((1024,)).work.floor_us() == pytest.approx(5.51, abs=0.01)
+    torch.manual_seed(0)
+    one = prompts.Inputs(prompts.Prompts((40, 24)), device="cpu")
+    parts = []
+    for begin, end in ((0, 40), (40, 64)):
+        q, k, v = (a[begin:end].float().transpose(0, 1) for a in (one.q, one.k, one.v))
+        attend = torch.nn.functional.scaled_dot_product_attention
+        parts.append(attend(q, k, v, is_causal=True, enable_gqa=True).transpose(0, 1))
+    one.check("right", torch.cat(parts))
+    with pytest.raises(ValueError, match="swapped is wrong by"):
+        one.check("swapped", torch.cat(parts[::-1]))
+
+
+def test_floor_of_a_reorder() -> None:
+    floors = [kv_reorder.work(width).floor_us() for width in kv_reorder.WIDTHS]
+    assert floors == pytest.approx([20.5, 41, 82], abs=0.1)
+    parent = kv_reorder.parents(128)
+    assert bool((parent.diff() >= 0).all())
