@@ -11,6 +11,8 @@ import torch
 from tests.engine.test_batches import WIDTHS, make_requests, run
 from tests.engine.world import World, assert_same, beams, make_world, token_beams
 from xgr import Recommender
+from xgr.engine import Recommendations, Request
+from xgr.engine.results import Outcome
 
 FAMILIES = ("qwen3", "qwen2", "llama")
 
@@ -60,14 +62,84 @@ def test_batches_of_other_sizes(world: World, size: int) -> None:
         assert_same(beams(got), beams(one))
 
 
-def test_steady_state_allocates_nothing(world: World) -> None:
-    device, requests = on_device(world), make_requests(world)
-    for _ in range(2):
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_steady_state_allocates_nothing(world: World, lanes: int) -> None:
+    device, requests = on_device(world, lanes=lanes, max_requests=3), make_requests(world)
+    for _ in range(10):
         run(device, requests)
     torch.cuda.synchronize()
     before = torch.cuda.memory_stats()["allocation.all.allocated"]
-    run(device, requests)
+    for _ in range(20):
+        run(device, requests)
     assert torch.cuda.memory_stats()["allocation.all.allocated"] == before
+
+
+def test_steady_state_pins_nothing(world: World) -> None:
+    device = on_device(world)
+    engine, catalogue = device.engine, device.store.current
+    prepared = [engine.prepare(Request(world.prompt([at]), 9, 9), catalogue) for at in range(8)]
+
+    def serve() -> None:
+        for one in (engine.launch(prepared[:4], catalogue), engine.launch(prepared[4:], catalogue)):
+            engine.collect(one)
+
+    for _ in range(3):
+        serve()
+    before = torch.cuda.host_memory_stats()["num_host_alloc"]
+    for _ in range(20):
+        serve()
+    assert torch.cuda.host_memory_stats()["num_host_alloc"] == before
+
+
+def test_a_captured_prefill_is_the_one_that_is_launched(world: World) -> None:
+    requests = make_requests(world)
+    captured, launched = on_device(world), on_device(world, graph_tokens=0)
+    run(captured, requests)
+    pairs = zip(run(captured, requests), run(launched, requests), strict=True)
+    assert all(beams(got) == beams(one) for got, one in pairs)
+
+
+def test_one_graph_of_prefill_serves_prompts_of_other_lengths(world: World) -> None:
+    """Of one bucket, longer and shorter, in batches of one size."""
+    captured, launched = on_device(world), on_device(world, graph_tokens=0)
+    for lengths in ((9, 3), (1, 2), (4, 12), (12, 1)):
+        histories = [list(range(length)) for length in lengths]
+        pairs = zip(
+            captured.recommend(histories, 9, 9), launched.recommend(histories, 9, 9), strict=True
+        )
+        assert all(beams(got) == beams(one) for got, one in pairs)
+
+
+def test_batches_are_launched_ahead(world: World) -> None:
+    device = on_device(world)
+    engine, catalogue = device.engine, device.store.current
+    prepared = [
+        engine.prepare(Request(world.prompt(history), 9, 9), catalogue)
+        for history in ([3], [4], [5, 8, 1])
+    ]
+    want = [engine.collect(engine.launch([one], catalogue))[0] for one in prepared]
+    for _ in range(3):
+        batches = [engine.launch([one], catalogue) for one in prepared]
+        for at in (2, 0, 1):
+            assert listed(engine.collect(batches[at])[0]) == listed(want[at])
+
+
+def test_many_batches_on_their_way(world: World) -> None:
+    device = on_device(world, lanes=2)
+    with device.store.pin() as catalogue:
+        prepared = [
+            device.engine.prepare(Request(world.prompt([at, at + 1]), 9, 9), catalogue)
+            for at in range(30)
+        ]
+        futures = [device.lanes.submit([one], catalogue) for one in prepared]
+        want = device.recommend([[at, at + 1] for at in range(30)], 9, 9)
+        for future, one in zip(futures, want, strict=True):
+            assert_same(listed(future.result(60)[0]), beams(one))
+
+
+def listed(outcome: Outcome) -> list[tuple[tuple[int, ...], float]]:
+    assert isinstance(outcome, Recommendations)
+    return beams(outcome)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
