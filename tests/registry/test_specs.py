@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from itertools import islice
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ import torch
 from xgr import Problem
 from xgr.errors import InputError
 from xgr.ops import spec, specs
-from xgr.ops.spec import Arg, Case, OpSpec
+from xgr.ops.spec import TORCH_NAMES, Arg, Case, OpSpec
 
 OPS = sorted(specs())
 
@@ -29,19 +30,52 @@ def sizes_of_case(declared: OpSpec, case: Case) -> dict[str, int]:
 @pytest.mark.parametrize("op", OPS)
 def test_the_schema_is_torchs_grammar_with_the_written_arguments_marked(op: str) -> None:
     declared = spec(op)
+    outs = [a.name for a in declared.args if a.role == "out"]
     parsed = torch._C.parse_schema(declared.schema())
-    names = [a.name for a in parsed.arguments]
-    assert parsed.name == op
-    assert set(names) == {a.name for a in declared.args} | {s.name for s in declared.scalars}
-    for arg in declared.args:
-        found = parsed.arguments[names.index(arg.name)]
-        marked = found.alias_info is not None and found.alias_info.is_write
-        assert marked == (arg.role != "in"), arg.name
-        assert ("Optional" in str(found.type)) == arg.optional, arg.name
-        assert ("List" in str(found.type)) == arg.many, arg.name
-        assert found.kwarg_only == (arg.role == "out"), arg.name
+    assert (parsed.name, parsed.overload_name) == (op, "out" if outs else "")
+    assert not parsed.returns
+    check_arguments(declared, parsed, {a.name for a in declared.args})
     marks = [a.alias_info.before_set for a in parsed.arguments if a.alias_info is not None]
     assert len({*map(frozenset, marks)}) == len(marks)  # no two written arguments alias
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_the_returning_schema_has_results_for_outputs(op: str) -> None:
+    declared = spec(op)
+    parsed = torch._C.parse_schema(declared.schema(returned=True))
+    assert [r.name for r in parsed.returns] == [a.name for a in declared.args if a.role == "out"]
+    check_arguments(declared, parsed, {a.name for a in declared.inputs} | {*declared.asked})
+
+
+def check_arguments(declared: OpSpec, parsed: Any, names: set[str]) -> None:
+    found = {a.name: a for a in parsed.arguments}
+    sizes = {"level_sizes"} if any(a.struct == "trie" for a in declared.args) else set()
+    names_of_torch = {TORCH_NAMES.get(name, name) for name in names}
+    assert set(found) == names_of_torch | sizes | {s.name for s in declared.scalars}
+    for arg in declared.args:
+        if arg.name not in names:
+            continue
+        one = found[TORCH_NAMES.get(arg.name, arg.name)]
+        marked = one.alias_info is not None and one.alias_info.is_write
+        assert marked == (arg.role != "in"), arg.name
+        assert ("Optional" in str(one.type)) == arg.optional == one.has_default_value(), arg.name
+        assert ("List" in str(one.type)) == (arg.many or bool(arg.struct)), arg.name
+        assert one.kwarg_only == (arg.role == "out" or arg.optional), arg.name
+
+
+def test_sizes_of_outputs_follow_from_the_inputs_or_are_asked_for() -> None:
+    """An output that nothing sizes would be a wrong declaration: all axes of it are known."""
+    for declared in specs().values():
+        read = {x for a in declared.inputs for x in a.axis_names}
+        written = {x for a in declared.args if a.role == "out" for x in a.axis_names}
+        known = read | set(declared.implied) | set(declared.asked) | set(declared.derived)
+        assert written <= known, declared.name
+    sizes = spec("rope_kv").output_sizes(
+        {"qkv": shaped(7, 96), "k": shaped(7, 3, 2, 16), "live": shaped(3)}, {}
+    )
+    assert spec("rope_kv").shape(spec("rope_kv").args[-1], sizes) == (7, 2, 16)
+    assert spec("beam_step").asked == ("RO",)
+    assert spec("swiglu").asked == ()
 
 
 @pytest.mark.parametrize("op", OPS)

@@ -127,7 +127,7 @@ def test_main_snippet_recommends(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(names["scores"]) == 2
 
 
-@pytest.mark.parametrize("document", ["docs/catalogue.md", "docs/models.md"])
+@pytest.mark.parametrize("document", ["docs/catalogue.md", "docs/models.md", "docs/torch.md"])
 def test_other_snippets_run(document: str, capsys: pytest.CaptureFixture[str]) -> None:
     run_python(document, {})
     printed = capsys.readouterr().out

@@ -57,5 +57,6 @@ SPEC = OpSpec(
     build=build,
     compare=close("out"),
     derived={"I2": lambda a: 2 * a["I"]},
+    implied={"I": lambda a: a["I2"] // 2},
     tier="plain",
 )

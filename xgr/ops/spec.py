@@ -7,7 +7,7 @@ conformance cases.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,6 +16,10 @@ from xgr.ops.dtype import MODEL_DTYPES
 
 Role = Literal["in", "out", "inout"]
 Flag = str | int | bool
+
+# arguments with another name in torch's schemas: inductor passes an operator's arguments by name
+# beside one of its own that is called `node` (torch 2.13)
+TORCH_NAMES = {"node": "node_in"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +128,8 @@ class OpSpec:
         args: tensor arguments in the order of the schema.
         scalars: host arguments; those with `flag` become part of the `Problem`.
         derived: sizes of axes that follow from others, as {"B1": lambda a: a["B"] + 1}.
+        implied: sizes of axes that outputs alone have and inputs determine, from the sizes of all
+            axes of the inputs, as {"I": lambda a: a["I2"] // 2}.
         tier: "searched" (full kernel records, tuned) or "plain" (one kernel a backend).
         flops: floating point operations of a problem.
         bytes: bytes that must move at least once.
@@ -145,6 +151,7 @@ class OpSpec:
     build: Callable[[Case], Values]
     compare: Compare
     derived: Mapping[str, Callable[[Mapping[str, int]], int]] = field(default_factory=dict)
+    implied: Mapping[str, Callable[[Mapping[str, int]], int]] = field(default_factory=dict)
     tier: Literal["searched", "plain"] = "searched"
     version: int = 1
     deterministic: bool = True
@@ -207,17 +214,47 @@ class OpSpec:
                 allowed = ", ".join(map(str, (choices | optional)[name]))
                 raise InputError(f"{self.name}: {name}={value!r}, allowed: {allowed}")
 
-    def schema(self) -> str:
-        """The declaration in torch.library's grammar, with mutation marks."""
-        parts, marks = [], iter("abcdefghijklmnop")
-        for arg in self.inputs:
-            kind = "Tensor" if arg.role == "in" else f"Tensor({next(marks)}!)"
-            kind = f"{kind}[]" if arg.many else kind
-            parts.append(f"{kind}{'?' if arg.optional else ''} {arg.name}")
-        parts.append("*")
-        parts += [f"{s.type} {s.name}" for s in self.scalars]
-        parts += [f"Tensor({next(marks)}!) {a.name}" for a in self.args if a.role == "out"]
-        return f"{self.name}({', '.join(parts)}) -> ()"
+    @property
+    def required(self) -> tuple[Arg, ...]:
+        """Inputs that every call has, in order."""
+        return tuple(a for a in self.inputs if not a.optional)
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Axes of outputs whose sizes nothing tells but the outputs themselves."""
+        read = {x for a in self.inputs for x in a.axis_names}
+        return tuple(x for x in self.axes if x not in read and x not in self.implied)
+
+    def schema(self, returned: bool = False) -> str:
+        """The declaration in torch.library's grammar, what is written marked.
+
+        Required inputs may be given by position. A trie is the list of its levels' arrays and the
+        number of codes of each level, filters are a list of arrays.
+
+        Args:
+            returned: outputs are new tensors that are returned, and the sizes of `asked` axes are
+                arguments; else outputs are arguments, in an overload "out" where there are any.
+        """
+        marks = iter("abcdefghijklmnop")
+        names = {a: TORCH_NAMES.get(a.name, a.name) for a in self.args}
+        kinds = {a: _kind(a, marks) for a in self.args}
+        outs = [a for a in self.args if a.role == "out"]
+        keywords = [f"{kinds[a]}? {names[a]}=None" for a in self.inputs if a.optional]
+        tries = [a for a in self.args if a.struct == "trie"]
+        keywords += [
+            f"int[]{'? level_sizes=None' if a.optional else ' level_sizes'}" for a in tries
+        ]
+        keywords += [f"{s.type} {s.name}" for s in self.scalars]
+        if returned:
+            keywords += [f"SymInt {axis}" for axis in self.asked]
+            results = ", ".join(f"Tensor {names[a]}" for a in outs)
+        else:
+            keywords += [f"{kinds[a]} {names[a]}" for a in outs]
+            results = ""
+        parts = [f"{kinds[a]} {names[a]}" for a in self.required]
+        parts += ["*", *keywords] if keywords else []
+        overload = ".out" if outs and not returned else ""
+        return f"{self.name}{overload}({', '.join(parts)}) -> ({results})"
 
     def shape(self, arg: Arg, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """Shape of an argument for given axis sizes."""
@@ -234,12 +271,7 @@ class OpSpec:
         sizes: dict[str, int] = {}
         owner: dict[str, str] = {}
         for arg, tensor in self.tensors(values):
-            names, shape = arg.axis_names, tuple(tensor.shape)
-            if len(shape) != len(names):
-                raise InputError(
-                    f"{self.name}: {arg.name} has shape {list(shape)}, need [{', '.join(names)}]"
-                )
-            for axis, size in zip(names, shape, strict=True):
+            for axis, size in self._measured(arg, tensor).items():
                 if axis not in self.derived and sizes.setdefault(axis, size) != size:
                     raise InputError(
                         f"{self.name}: axis {axis} is {size} in {arg.name} "
@@ -254,6 +286,29 @@ class OpSpec:
                 )
         return sizes
 
+    def output_sizes(self, values: Mapping[str, Any], given: Mapping[str, int]) -> dict[str, int]:
+        """Axis sizes, derived ones included, of a call whose outputs are still to be made.
+
+        Args:
+            values: the inputs; whether they agree is left to `sizes_of`.
+            given: sizes of the `asked` axes.
+
+        Raises:
+            InputError: a tensor has another rank.
+        """
+        sizes = dict(given)
+        for arg, tensor in self.tensors(values):
+            sizes |= self._measured(arg, tensor)
+        return sizes | {axis: rule(sizes) for axis, rule in self.implied.items()}
+
+    def _measured(self, arg: Arg, tensor: Any) -> dict[str, int]:
+        names, shape = arg.axis_names, tuple(tensor.shape)
+        if len(shape) != len(names):
+            raise InputError(
+                f"{self.name}: {arg.name} has shape {list(shape)}, need [{', '.join(names)}]"
+            )
+        return dict(zip(names, shape, strict=True))
+
     def problem(self, values: Mapping[str, Any], dtype: str) -> Problem:
         """The `Problem` of a call."""
         known = {a.name for a in self.args} | {s.name for s in self.scalars}
@@ -263,7 +318,7 @@ class OpSpec:
         if unknown or missing:
             raise InputError(
                 f"{self.name}: unknown arguments {unknown}, missing arguments {missing}; "
-                f"the op is {self.schema()}"
+                f"the op is {self._signature()}"
             )
         flags: dict[str, Flag] = {}
         for scalar in self.scalars:
@@ -276,6 +331,10 @@ class OpSpec:
                 flags[scalar.name] = values[scalar.name]
         flags |= {a.name: values.get(a.name) is not None for a in self.args if a.optional}
         return Problem.of(self.name, dtype, flags, **self.sizes_of(values))
+
+    def _signature(self) -> str:
+        names = [f"{a.name}=None" if a.optional else a.name for a in self.args]
+        return f"{self.name}({', '.join(names + [s.name for s in self.scalars])})"
 
     def tensors(self, values: Mapping[str, Any]) -> Iterable[tuple[Arg, Any]]:
         """Every array of a call with the argument that it is of; structures have their own.
@@ -294,3 +353,9 @@ class OpSpec:
                     kind = type(tensor).__name__
                     raise InputError(f"{self.name}: {arg.name} is of type {kind}, need an array")
                 yield arg, tensor
+
+
+def _kind(arg: Arg, marks: Iterator[str]) -> str:
+    """The type of an argument in torch.library's grammar."""
+    marked = f"Tensor({next(marks)}!)" if arg.role != "in" else "Tensor"
+    return f"{marked}[]" if arg.many or arg.struct else marked

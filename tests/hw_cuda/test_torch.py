@@ -1,0 +1,65 @@
+# torch.cuda.Stream has no types:
+# mypy: disable-error-code="no-untyped-call"
+"""The operators of torch on CUDA tensors: torch's own checks, streams and graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from tests.unit.test_torch import calls, small
+from xgr.errors import InputError
+
+OPS = ("staged_attention", "beam_step", "kv_reorder")
+
+
+def moved(value: Any) -> Any:
+    """The same on the GPU."""
+    if isinstance(value, list):
+        return [moved(one) for one in value]
+    return value.cuda() if isinstance(value, torch.Tensor) else value
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_torch_finds_nothing_wrong(op: str) -> None:
+    for operator, arguments in calls(small(op), finite=True):
+        on_gpu = {name: moved(value) for name, value in arguments.items()}
+        torch.library.opcheck(operator, (), on_gpu)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_a_captured_call_replays(op: str) -> None:
+    (operator, arguments), *_ = calls(small(op), finite=True)
+    eager, captured = ({k: moved(v) for k, v in arguments.items()} for _ in range(2))
+    before = {k: v.clone() for k, v in captured.items() if isinstance(v, torch.Tensor)}
+    operator(**eager)  # compiled before the capture
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        operator(**captured)
+    for _ in range(2):
+        for name, value in before.items():
+            captured[name].copy_(value)
+        graph.replay()
+        for name in before:
+            torch.testing.assert_close(captured[name], eager[name], rtol=0, atol=0, equal_nan=True)
+
+
+def test_streams_do_not_disturb_each_other() -> None:
+    (operator, arguments), *_ = calls(small("staged_attention"), finite=True)
+    copies = [{k: moved(v) for k, v in arguments.items()} for _ in range(3)]
+    operator(**copies[0])
+    torch.cuda.synchronize()
+    for stream, copy in zip((torch.cuda.Stream(), torch.cuda.Stream()), copies[1:], strict=True):
+        with torch.cuda.stream(stream):
+            for _ in range(50):
+                operator(**copy)
+    torch.cuda.synchronize()
+    for copy in copies[1:]:
+        torch.testing.assert_close(copy["out"], copies[0]["out"], rtol=0, atol=0)
+
+
+def test_a_tensor_left_on_the_host_is_named() -> None:
+    with pytest.raises(InputError, match="weight is on cpu, this process runs xgr on cuda:"):
+        torch.ops.xgr.linear(torch.zeros(2, 4, device="cuda"), torch.zeros(3, 4))
