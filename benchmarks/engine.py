@@ -68,7 +68,7 @@ class Scale:
 
 
 TINY = Scale(
-    "qwen3-tiny", "qwen3-tiny", "random:300:3x16", (2, 3), 5, 2, 3, 1e5, 0.1, 4, 0.1, 0.02, 2
+    "qwen3-tiny", "qwen3-tiny", "random:300:3x16", (2, 3), 5, 1, 3, 1e5, 0.1, 4, 0.1, 0.02, 2
 )
 
 
@@ -214,7 +214,7 @@ def measure_load(session: Session, decoder: Decoder, normalize: str) -> None:
             continue
         work = Work(width, scale.prompt_tokens, max_requests=scale.max_requests)
         server = session.server(decoder, scale.small, work, normalize=normalize)
-        alone = latency(server, scale.alone).summary()
+        alone = latency(server, scale.alone, warm_up=min(10, scale.alone)).summary()
         session.figures[f"{name}, alone: P50 ms"] = alone["p50_ms"]
         session.say(f"alone: {alone}")
         share = session.left / (len(scale.widths) - at)
