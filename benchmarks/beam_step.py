@@ -143,8 +143,8 @@ def time_level(level: Level, peers: Sequence[str]) -> tuple[float, Mapping[str, 
     us = {"xgr": graph_us(calls, budget_ms=BUDGET_MS)}
     if level.normalize == "level":
         us["torch"] = graph_us([_torch(one) for one in sets], budget_ms=BUDGET_MS)
-        if "flashinfer" in peers:
-            us["FlashInfer top_k"] = graph_us(_top_k(sets), budget_ms=BUDGET_MS)
+        if "flashinfer" in peers and flashinfer.compiled((selected := _top_k(sets))[0]):
+            us["FlashInfer top_k"] = graph_us(selected, budget_ms=BUDGET_MS)
     del sets, calls
     torch.cuda.empty_cache()
     return beams.work.floor_us(), us

@@ -65,13 +65,18 @@ def columns(batch: Batch, sets: Sequence[Inputs]) -> Iterator[tuple[str, str, Se
 
 
 def planned(wrapper: Any, *arguments: Any, **options: Any) -> bool:
-    """Plan; False, and a line that says so, where the library may not compile what it lacks.
+    """Plan; see `compiled`."""
+    return compiled(lambda: wrapper.plan(*arguments, **options))
+
+
+def compiled(call: Call) -> bool:
+    """Call; False, and a line that says so, where the library may not compile what it lacks.
 
     It compiles kernels at first use, for minutes; FLASHINFER_DISABLE_JIT=1 forbids that.
     """
     missing = importlib.import_module("flashinfer.jit.core").MissingJITCacheError
     try:
-        wrapper.plan(*arguments, **options)
+        call()
     except missing as error:
         _say_missing(error.spec.name)
         return False
