@@ -84,7 +84,13 @@ def graph_us(
 
 
 def measure_ceilings() -> Ceilings:
-    """Of this device now: a copy of 2 GiB, a bfloat16 product of 8192 x 8192 matrices."""
+    """Of this device now: a copy of 2 GiB, a bfloat16 product of 8192 x 8192 matrices.
+
+    Raises:
+        SystemExit: there is no GPU.
+    """
+    if not torch.cuda.is_available():
+        raise SystemExit("torch sees no CUDA device: this benchmark needs one (`xgr doctor`)")
     size, held = 8192, 2**31
     source, target = (torch.empty(held, dtype=torch.uint8, device="cuda") for _ in range(2))
     copy_us = graph_us([lambda: target.copy_(source)])
