@@ -60,6 +60,21 @@ def test_levels_of_wide_groups_and_many_splits(flags: dict[str, Any]) -> None:
     assert result.outcome is Outcome.OK, result.notes
 
 
+@pytest.mark.parametrize("data", ["flat", "ties", "extreme"])
+def test_more_tiles_than_are_opened(data: str) -> None:
+    """Groups of many tiles that are all as good as the worst kept: tiles are cut too."""
+    case = a_case(2, 4, 1100, 12, trie=False, data=data, normalize="none", width="ragged")
+    result = run_case(interpreted(), "cuda.triton", case)
+    assert result.outcome is Outcome.OK, result.notes
+
+
+def test_children_are_all_codes_of_some_rows() -> None:
+    """Those rows are read as they are, the others through the codes of their children."""
+    case = a_case(2, 6, 9, 20, items=180, data="nan", normalize="none")
+    result = run_case(interpreted(), "cuda.triton", case)
+    assert result.outcome is Outcome.OK, result.notes
+
+
 def test_a_recorded_launch_follows_a_swap() -> None:
     """A graph repeats what it was recorded with: the arrays of the first catalogue are gone."""
     rng, sizes, found = np.random.default_rng(0), (6, 30, 7), []

@@ -1,1 +1,7 @@
 """One level of beam search: scan the rows, choose the survivors, order them."""
+
+from xgr.backends.cuda.beam_step.blocks import TUNABLES, space
+
+__all__ = ["FACTS", "space"]
+
+FACTS = {"triton": {"tunables": TUNABLES}}

@@ -1,4 +1,4 @@
-"""Last pass of a beam step: the survivors, by path or by rank, and what dead rows hold."""
+"""Last launch of a beam step: the survivors, by path or by rank, and what dead rows hold."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
 # Kernels are typed by Triton, which has no types of Python's.
@@ -8,12 +8,12 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from xgr.backends.cuda.beam_step.expand import owner_of
 from xgr.backends.cuda.beam_step.keys import EMPTY, value_of
 from xgr.backends.cuda.beam_step.scan import TILE
+from xgr.backends.cuda.beam_step.select import ROOM
 from xgr.backends.cuda.catalogue.level import codes_of
 
-_TILE = tl.constexpr(TILE)
+_TILE, _ROOM = tl.constexpr(TILE), tl.constexpr(ROOM)
 
 
 @triton.jit(do_not_specialize=["level", "B", "RO"])
@@ -21,6 +21,7 @@ def emit(
     kept,
     kept_keys,
     found,
+    entries,
     tile_row,
     tile_start,
     low_of,
@@ -45,11 +46,14 @@ def emit(
     """Grid (ceil(RO / ROWS)): `ROWS` output rows."""
     block = tl.program_id(0)
     place = block * ROWS + tl.arange(0, ROWS)
-    request, used = owner_of(place, row_start_out, found, B, REQUESTS)
+    request, used = _owner_of(place, row_start_out, found, B, REQUESTS)
     target = tl.load(row_start_out + request, mask=used, other=0)
-    entry = tl.load(kept + place, mask=used, other=0)
+    chosen = tl.load(kept + place, mask=used, other=0)
     key = tl.load(kept_keys + place, mask=used, other=EMPTY)
-    tile = target + entry // _TILE
+    # lists of a request lie where its output rows do
+    spread = target.to(tl.int64) * _ROOM
+    entry = tl.load(entries + spread * _TILE + chosen, mask=used, other=0)
+    tile = spread + entry // _TILE
     row = tl.load(tile_row + tile, mask=used, other=0)
     column = tl.load(tile_start + tile, mask=used, other=0) + entry % _TILE
     node = tl.zeros_like(column)
@@ -91,3 +95,15 @@ def emit(
         lanes = tl.arange(0, REQUESTS)
         counts = tl.load(found + lanes, mask=lanes < B, other=0)
         tl.store(live_out + lanes, counts, mask=lanes < B)
+
+
+@triton.jit
+def _owner_of(place, row_start_out, found, B, REQUESTS: tl.constexpr):
+    """The request of each output row (B: nobody), and whether it keeps something there."""
+    lanes = tl.arange(0, REQUESTS)
+    ends = tl.load(row_start_out + 1 + lanes, mask=lanes < B, other=0x7FFFFFFF)
+    request = tl.sum((ends[None, :] <= place[:, None]).to(tl.int32), 1)
+    belongs = request < B
+    target = tl.load(row_start_out + request, mask=belongs, other=0)
+    count = tl.load(found + request, mask=belongs, other=0)
+    return request, belongs & (place >= target) & (place - target < count)

@@ -12,7 +12,6 @@ from xgr.ops.beam_step import LEAST
 
 # key of what is no candidate: below that of -inf
 EMPTY = tl.constexpr(-0x80000000)
-NEGATIVE_INFINITY = tl.constexpr(-0x7F800001)
 POSITIVE_INFINITY = tl.constexpr(0x7F800000)
 # every NaN: above +inf, so that a maximum shows it
 NAN = tl.constexpr(0x7FFFFFFF)
@@ -49,6 +48,12 @@ def score_key(key, base, norm, STRICT: tl.constexpr):
 
 
 @triton.jit
+def is_nan(x):
+    """Whether numbers are none."""
+    return x != x  # noqa: PLR0124 (only a NaN is not itself)
+
+
+@triton.jit
 def score_of(logit, base, norm):
     """Two roundings, as defined; not yet clamped."""
     return base + (logit - norm)
@@ -61,33 +66,31 @@ def clamped(score):
 
 
 @triton.jit
-def fold(top, total, x, key):
-    """Add a block of logits to a running log-sum-exp: its greatest key, its sum over that."""
-    new = tl.maximum(top, tl.max(key, 0))
+def fold(top, total, x, best):
+    """Add a block of logits, whose maximum is `best`, to a running log-sum-exp.
+
+    The maximum passes over NaN, which the sum keeps.
+    """
+    new = tl.maximum(top, best)
     anchor = _anchor(new)
-    # nothing yet is EMPTY, which is no number
+    # before the first block there is nothing to rescale, and 0 times inf is no number
     before = tl.where(total == 0, 0.0, total * tl.exp(_anchor(top) - anchor))
-    return new, before + tl.sum(tl.exp(x - anchor), 0)
+    return new, before + tl.sum(tl.sum(tl.exp(x - anchor), 1), 0)
 
 
 @triton.jit
 def closed(top, total):
-    """Log-sum-exp of parts along the last axis: 0 where no logit is above -inf.
+    """Log-sum-exp of what was folded: 0 where no logit is above -inf.
 
     Where one is +inf it is the greatest number, which makes the same scores: +inf, or the least.
     """
-    most = tl.max(top, 1)
-    anchor = _anchor(most)
-    shares = tl.where(total == 0, 0.0, total * tl.exp(_anchor(top) - anchor[:, None]))
-    whole = tl.sum(shares, 1)
-    log = anchor + tl.log(tl.where(whole == 0, 1.0, whole))
-    log = tl.where(most == POSITIVE_INFINITY, _GREATEST, log)
-    log = tl.where(most == NAN, float("nan"), log)
-    return tl.where(most <= NEGATIVE_INFINITY, 0.0, log)
+    log = _anchor(top) + tl.log(tl.where(total == 0, 1.0, total))
+    log = tl.where(top == float("inf"), _GREATEST, log)
+    log = tl.where(is_nan(total), total, log)
+    return tl.where(total == 0, 0.0, log)
 
 
 @triton.jit
-def _anchor(key):
-    """The number that exponentials are taken over: 0 where the key is no finite number's."""
-    finite = (key > NEGATIVE_INFINITY) & (key < POSITIVE_INFINITY)
-    return tl.where(finite, value_of(tl.where(finite, key, 0)), 0.0)
+def _anchor(top):
+    """The number that exponentials are taken over: 0 where the maximum is not finite."""
+    return tl.where(tl.abs(top) < float("inf"), top, 0.0)

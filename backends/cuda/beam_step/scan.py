@@ -1,8 +1,10 @@
-"""First pass of a beam step: one read of each live row gives the maxima of its tiles.
+"""First launch of a beam step: one read of each live row, a block each.
 
-A tile is 32 consecutive children of a row (codes where there is no catalogue), a group is
-`RATIO` tiles. The maxima are of logits, as keys: a row's normaliser may not be known before its
-end. With filters the pass also writes one word a tile, a bit for each child that lives.
+A tile is 32 consecutive children of a row (codes where there is no catalogue); the tiles of a row
+are divided into `SLOTS` groups of consecutive ones, as equal as can be, so that a row of few
+children has as many groups as tiles. The maxima of tiles are of logits, as keys: the row's
+log-sum-exp is known at its end. Those of groups are of scores. With filters one word a tile says
+which children live.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
@@ -13,9 +15,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from xgr.backends.cuda.beam_step.keys import EMPTY, fold, key_of
+from xgr.backends.cuda.beam_step.keys import EMPTY, NAN, closed, fold, is_nan, key_of, score_key
 from xgr.backends.cuda.catalogue.level import children_of, codes_of, kept, run_of
-from xgr.backends.cuda.rows import request_of
 
 # children of a tile: as many as a word has bits
 TILE = 32
@@ -27,7 +28,8 @@ _TILE = tl.constexpr(TILE)
 _ROW, _CHILDREN = tl.constexpr(ROW), tl.constexpr(CHILDREN)
 
 
-@triton.jit(do_not_specialize=["level", "nodes_here", "nodes_above", "B", "K", "tiles", "groups"])
+# K is specialised: rows of a multiple of 16 codes are read 16 bytes at a time
+@triton.jit(do_not_specialize=["level", "nodes_here", "nodes_above", "B", "tiles"])
 def scan_rows(
     logits,
     stride_row,
@@ -47,84 +49,157 @@ def scan_rows(
     nodes_here,
     nodes_above,
     mask_pitch,
+    cumulative,
+    norm,
     low_of,
     count_of,
     tile_max,
     group_max,
     legal,
-    part_max,
-    part_sum,
     B,
     K,
     tiles,
-    groups,
     TRIE: tl.constexpr,
     ROOT: tl.constexpr,
     NORM: tl.constexpr,
-    RATIO: tl.constexpr,
+    STRICT: tl.constexpr,
+    SLOTS: tl.constexpr,
     REQUESTS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    GATHERED: tl.constexpr,
 ):
-    """Grid (R, splits): program (r, s) takes groups s, s + splits, ... of row r."""
-    row, split, splits = tl.program_id(0), tl.program_id(1), tl.num_programs(1)
-    request = request_of(row, row_start, B, REQUESTS)
-    belongs = request < B
-    first = tl.load(row_start + request, mask=belongs, other=0)
-    if row - first >= tl.load(live + request, mask=belongs, other=0):
+    """Grid (R). Rows are read `BLOCK` codes at once, and children looked up `GATHERED` at once."""
+    row = tl.program_id(0)
+    # loads that do not wait for each other
+    lanes = tl.arange(0, REQUESTS)
+    first = tl.load(row_start + lanes, mask=lanes < B, other=0)
+    end = tl.load(row_start + 1 + lanes, mask=lanes < B, other=0)
+    alive = tl.load(live + lanes, mask=lanes < B, other=0)
+    mine = (row >= first) & (row < end)
+    if tl.sum((mine & (row - first < alive)).to(tl.int32), 0) == 0:
         return
-    GROUP: tl.constexpr = RATIO * _TILE
-    lanes = tl.arange(0, GROUP)
+    request = tl.sum(tl.where(mine, lanes, 0), 0)
     logits += row.to(tl.int64) * stride_row
     tile_max += row.to(tl.int64) * tiles
-    group_max += row.to(tl.int64) * groups
-    low, count = 0, K
+    if legal is not None:
+        legal += row.to(tl.int64) * tiles
+    base = tl.load(cumulative + row)
+    top = -float("inf")
+    total = 0.0
+    best = tl.full([SLOTS], EMPTY, tl.int32)
     if TRIE:
         parent = tl.load(node + row)
         low, count = children_of(
             parent, descriptor, first_child, nodes_here, nodes_above, level, ROOT
         )
         code = codes_of(descriptor, code, level)
-        if split == 0:
-            tl.store(low_of + row, low)
-            tl.store(count_of + row, count)
-    if legal is not None:
-        legal += row.to(tl.int64) * tiles
+        tl.store(low_of + row, low)
+        tl.store(count_of + row, count)
+        # as many children as codes: each is its own column
+        if count == K:
+            top, total, best = _read(
+                logits, stride_code, code, low, K, request, descriptor, words, kind, mask,
+                list_start, listed, level, mask_pitch, tile_max, legal, top, total, best,
+                False, NORM != 0, True, SLOTS, BLOCK,
+            )  # fmt: skip
+        else:
+            if NORM == _ROW:
+                top, total, best = _read(
+                    logits, stride_code, code, low, K, request, descriptor, words, kind, mask,
+                    list_start, listed, level, mask_pitch, tile_max, legal, top, total, best,
+                    False, True, False, SLOTS, BLOCK,
+                )  # fmt: skip
+            top, total, best = _read(
+                logits, stride_code, code, low, count, request, descriptor, words, kind, mask,
+                list_start, listed, level, mask_pitch, tile_max, legal, top, total, best,
+                True, NORM == _CHILDREN, True, SLOTS, GATHERED,
+            )  # fmt: skip
+    else:
+        top, total, best = _read(
+            logits, stride_code, code, 0, K, request, descriptor, words, kind, mask,
+            list_start, listed, level, mask_pitch, tile_max, legal, top, total, best,
+            False, NORM != 0, True, SLOTS, BLOCK,
+        )  # fmt: skip
+    lse = 0.0
+    if NORM != 0:
+        lse = closed(top, total)
+        tl.store(norm + row, lse)
+    elif norm is not None:
+        lse = tl.load(norm + row)
+    group = row.to(tl.int64) * SLOTS + tl.arange(0, SLOTS)
+    tl.store(group_max + group, score_key(best, base, lse, STRICT))
+
+
+@triton.jit
+def _read(
+    logits,
+    stride_code,
+    code,
+    low,
+    count,
+    request,
+    descriptor,
+    words,
+    kind,
+    mask,
+    list_start,
+    listed,
+    level,
+    mask_pitch,
+    tile_max,
+    legal,
+    top,
+    total,
+    best,
+    GATHER: tl.constexpr,
+    FOLD: tl.constexpr,
+    MARK: tl.constexpr,
+    SLOTS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """One pass over `count` columns or, to `GATHER`, over the codes of as many children.
+
+    `FOLD` adds to the log-sum-exp, `MARK` writes tiles and takes the maxima of groups.
+    """
+    TILES: tl.constexpr = BLOCK // _TILE
+    rank = tl.arange(0, TILES)
+    lane = tl.arange(0, _TILE)
+    if MARK and legal is not None:
         rule, begin, end = run_of(request, low, count, kind, list_start, listed)
         slot = tl.load(mask + request)
-
-    top = EMPTY
-    total = 0.0
-    if NORM == _ROW:
-        for at in range(split * GROUP, K, splits * GROUP):
-            column = at + lanes
-            inside = column < K
-            x = tl.load(logits + column.to(tl.int64) * stride_code, inside, -float("inf"))
-            x = x.to(tl.float32)
-            top, total = fold(top, total, x, tl.where(inside, key_of(x), EMPTY))
-
-    for group in range(split, tl.cdiv(count, GROUP), splits):
-        entry = group * GROUP + lanes
+    # tiles of a group
+    ratio = tl.maximum(tl.cdiv(tl.cdiv(count, _TILE), SLOTS), 1)
+    for at in range(0, count, BLOCK):
+        entry = at + rank[:, None] * _TILE + lane[None, :]
         inside = entry < count
         column = entry
-        if TRIE:
+        if GATHER:
             column = tl.load(code + low + entry, mask=inside, other=0)
-        x = tl.load(logits + column.to(tl.int64) * stride_code, inside, -float("inf"))
-        x = x.to(tl.float32)
-        key = tl.where(inside, key_of(x), EMPTY)
-        if NORM == _CHILDREN:
-            top, total = fold(top, total, x, key)
-        tile = group * RATIO + tl.arange(0, RATIO)
-        if legal is not None:
-            alive = kept(
-                low + entry, inside, rule, begin, end, listed, slot,
-                descriptor, words, mask_pitch, level,
-            )  # fmt: skip
-            key = tl.where(alive, key, EMPTY)
-            bits = tl.reshape(alive.to(tl.int32) << (lanes % _TILE), [RATIO, _TILE])
-            tl.store(legal + tile, tl.sum(bits, 1))
-        best = tl.max(tl.reshape(key, [RATIO, _TILE]), 1)
-        tl.store(tile_max + tile, best)
-        tl.store(group_max + group, tl.max(best, 0))
-
-    if NORM != 0:
-        tl.store(part_max + row * splits + split, top)
-        tl.store(part_sum + row * splits + split, total)
+        x = tl.load(
+            logits + column.to(tl.int64) * stride_code, mask=inside, other=-float("inf")
+        ).to(tl.float32)
+        most = tl.max(x, 1)
+        if FOLD:
+            top, total = fold(top, total, x, tl.max(most, 0))
+        if MARK:
+            tile = at // _TILE + rank
+            some = tile * _TILE < count
+            if legal is not None:
+                alive = kept(
+                    low + entry, inside, rule, begin, end, listed, slot,
+                    descriptor, words, mask_pitch, level,
+                )  # fmt: skip
+                x = tl.where(alive, x, -float("inf"))
+                most = tl.max(x, 1)
+                word = tl.sum(alive.to(tl.int32) << lane[None, :], 1)
+                tl.store(legal + tile, word, mask=some)
+                some &= word != 0
+            key = tl.where(some, key_of(most), EMPTY)
+            if not FOLD:
+                # a maximum may pass over NaN; where there is a sum, that shows it
+                spoilt = tl.max(is_nan(x).to(tl.int32), 1) != 0
+                key = tl.where(spoilt, NAN, key)
+            tl.store(tile_max + tile, key, mask=tile * _TILE < count)
+            of_group = (tile // ratio)[:, None] == tl.arange(0, SLOTS)[None, :]
+            best = tl.maximum(best, tl.max(tl.where(of_group, key[:, None], EMPTY), 0))
+    return top, total, best

@@ -1,0 +1,271 @@
+"""Second launch of a beam step: one block a request narrows its groups down to survivors.
+
+The best W candidates lie in the best W groups, where maxima are ranked as candidates are: a group
+that is left out has W others before it, each with a candidate before all of its own. The least
+maximum kept is a floor that no survivor is below. So the tiles of W groups are held against the
+floor, then the children of the tiles that remain, and an exact cut is made among what is left:
+little more than W, unless many candidates are equal or a few rows have them all. Where too many
+tiles remain, they are cut first, exactly as groups are. Lists stay in (row, code) order, so equal
+keys are cut by their order and survivors come without a sort.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
+# Kernels are typed by Triton, which has no types of Python's.
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from xgr.backends.cuda.beam_step.cut import best_of, keep
+from xgr.backends.cuda.beam_step.keys import (
+    EMPTY,
+    POSITIVE_INFINITY,
+    clamped,
+    key_of,
+    score_key,
+    score_of,
+)
+from xgr.backends.cuda.beam_step.scan import TILE
+from xgr.backends.cuda.catalogue.level import codes_of
+from xgr.ops.beam_step import NAN_LOGIT
+
+# things a request may keep before the last cut, for each survivor; workspaces have room for them
+ROOM = 2
+
+_TILE, _ROOM = tl.constexpr(TILE), tl.constexpr(ROOM)
+_NAN_LOGIT = tl.constexpr(NAN_LOGIT)
+
+
+@triton.jit(do_not_specialize=["level", "K", "tiles"])
+def select(
+    group_max,
+    tile_max,
+    low_of,
+    count_of,
+    legal,
+    cumulative,
+    norm,
+    logits,
+    stride_row,
+    stride_code,
+    descriptor,
+    code,
+    level,
+    row_start,
+    live,
+    row_start_out,
+    out_width,
+    groups_kept,
+    tile_keys,
+    tile_ids,
+    tiles_kept,
+    tile_row,
+    tile_start,
+    keys,
+    entries,
+    kept,
+    kept_keys,
+    found,
+    status,
+    K,
+    tiles,
+    TRIE: tl.constexpr,
+    STRICT: tl.constexpr,
+    SLOTS: tl.constexpr,
+    RATIO: tl.constexpr,
+    CHUNK: tl.constexpr,
+    LARGE: tl.constexpr,
+    SMALL: tl.constexpr,
+    STEP: tl.constexpr,
+    GROUPS: tl.constexpr,
+    TILES: tl.constexpr,
+):
+    """Grid (B). A NaN or +inf among the candidates of a request leaves none.
+
+    `CHUNK`, `LARGE`, `SMALL` are the keys in registers for a cut of groups, tiles or candidates,
+    few candidates; `STEP` those that are moved at once; `GROUPS`, `TILES` what is opened at once.
+    """
+    request = tl.program_id(0)
+    target = tl.load(row_start_out + request)
+    room = tl.load(row_start_out + request + 1) - target
+    want = tl.maximum(tl.minimum(tl.load(out_width + request), room), 0)
+    first, rows = tl.load(row_start + request), tl.load(live + request)
+    # lists of a request lie where its output rows do
+    spread = target.to(tl.int64) * _ROOM
+    group_max += first.to(tl.int64) * SLOTS
+
+    n = rows * SLOTS
+    threshold, ties, groups, greatest = best_of(group_max, n, want, want // 8, CHUNK)
+    if greatest >= POSITIVE_INFINITY:
+        groups = 0
+        if status is not None:
+            tl.store(status + request, tl.load(status + request) | _NAN_LOGIT)
+    count = 0
+    if (groups > 0) & (want > 0):
+        keep(group_max, n, threshold, ties, groups_kept + spread, None, STEP)
+        tl.debug_barrier()
+        floor = tl.where(ties == 0, threshold + 1, threshold)
+        opened = _open_groups(
+            groups_kept + spread, groups, floor, tile_max, count_of, cumulative, norm, first, K,
+            tiles, tile_keys + spread * RATIO, tile_ids + spread * RATIO,
+            TRIE, STRICT, SLOTS, RATIO, GROUPS,
+        )  # fmt: skip
+        tl.debug_barrier()
+        cut = opened > _ROOM * want
+        if cut:
+            there = tile_keys + spread * RATIO
+            threshold, ties, remain, _ = best_of(there, opened, want, want // 8, LARGE)
+            keep(there, opened, threshold, ties, tiles_kept + spread, None, STEP)
+            tl.debug_barrier()
+            floor = tl.where(ties == 0, threshold + 1, threshold)
+            opened = remain
+        found_here = _open_tiles(
+            tiles_kept + spread, tile_ids + spread * RATIO, opened, cut, floor, low_of, count_of,
+            legal, cumulative, norm, logits, stride_row, stride_code, descriptor, code, level,
+            first, K, tiles, tile_row + spread, tile_start + spread, keys + spread * _TILE,
+            entries + spread * _TILE, TRIE, STRICT, TILES,
+        )  # fmt: skip
+        tl.debug_barrier()
+        there = keys + spread * _TILE
+        if found_here <= SMALL:
+            threshold, ties, count, _ = best_of(there, found_here, want, 0, SMALL)
+        else:
+            threshold, ties, count, _ = best_of(there, found_here, want, 0, LARGE)
+        keep(there, found_here, threshold, ties, kept + target, kept_keys + target, STEP)
+    tl.store(found + request, count)
+
+
+@triton.jit
+def _open_groups(
+    groups_kept,
+    groups,
+    floor,
+    tile_max,
+    count_of,
+    cumulative,
+    norm,
+    first,
+    K,
+    tiles,
+    tile_keys,
+    tile_ids,
+    TRIE: tl.constexpr,
+    STRICT: tl.constexpr,
+    SLOTS: tl.constexpr,
+    RATIO: tl.constexpr,
+    GROUPS: tl.constexpr,
+):
+    """Lists the tiles of the groups that are not below the floor, and returns how many."""
+    lane = tl.arange(0, RATIO)[None, :]
+    before = 0
+    for at in range(0, groups, GROUPS):
+        place = at + tl.arange(0, GROUPS)
+        used = place < groups
+        entry = tl.load(groups_kept + place, mask=used, other=0)
+        here, slot = entry // SLOTS, entry % SLOTS
+        row = first + here
+        size, base, lse = _facts(row, used, count_of, cumulative, norm, K, TRIE)
+        ratio = tl.cdiv(tl.cdiv(size, _TILE), SLOTS)
+        tile = (slot * ratio)[:, None] + lane
+        inside = used[:, None] & (lane < ratio[:, None]) & (tile * _TILE < size[:, None])
+        spot = row.to(tl.int64)[:, None] * tiles + tile
+        best = tl.load(tile_max + spot, mask=inside, other=EMPTY)
+        key = score_key(best, base[:, None], lse[:, None], STRICT)
+        taken = key >= floor
+        at_place, before = _places(taken, before)
+        tl.store(tile_keys + at_place, key, mask=taken)
+        tl.store(tile_ids + at_place, here[:, None] * tiles + tile, mask=taken)
+    return before
+
+
+@triton.jit
+def _open_tiles(
+    tiles_kept,
+    tile_ids,
+    opened,
+    cut,
+    floor,
+    low_of,
+    count_of,
+    legal,
+    cumulative,
+    norm,
+    logits,
+    stride_row,
+    stride_code,
+    descriptor,
+    code,
+    level,
+    first,
+    K,
+    tiles,
+    tile_row,
+    tile_start,
+    keys,
+    entries,
+    TRIE: tl.constexpr,
+    STRICT: tl.constexpr,
+    TILES: tl.constexpr,
+):
+    """Lists the candidates of the tiles that are not below the floor, and returns how many.
+
+    An entry is 32 times the tile's place in `tile_row` and `tile_start`, and the child's in it.
+    """
+    lane = tl.arange(0, _TILE)[None, :]
+    if TRIE:
+        code = codes_of(descriptor, code, level)
+    before = 0
+    for at in range(0, opened, TILES):
+        place = at + tl.arange(0, TILES)
+        used = place < opened
+        # a list that was not cut is read as it is
+        chosen = tl.load(tiles_kept + place, mask=used & cut, other=0)
+        chosen = tl.where(cut, chosen, place)
+        tile = tl.load(tile_ids + chosen, mask=used, other=0)
+        row, start = first + tile // tiles, tile % tiles * _TILE
+        tl.store(tile_row + place, row, mask=used)
+        tl.store(tile_start + place, start, mask=used)
+        size, base, lse = _facts(row, used, count_of, cumulative, norm, K, TRIE)
+        column = start[:, None] + lane
+        inside = used[:, None] & (column < size[:, None])
+        if legal is not None:
+            spot = row.to(tl.int64) * tiles + tile % tiles
+            word = tl.load(legal + spot, mask=used, other=0)
+            inside &= ((word[:, None] >> lane) & 1) == 1
+        if TRIE:
+            low = tl.load(low_of + row, mask=used, other=0)
+            column = tl.load(code + low[:, None] + column, mask=inside, other=0)
+        spot = row.to(tl.int64)[:, None] * stride_row + column.to(tl.int64) * stride_code
+        logit = tl.load(logits + spot, mask=inside, other=-float("inf")).to(tl.float32)
+        score = score_of(logit, base[:, None], lse[:, None])
+        if STRICT:
+            inside &= score != -float("inf")
+        key = tl.where(inside, key_of(clamped(score)), EMPTY)
+        taken = key >= floor
+        at_place, before = _places(taken, before)
+        tl.store(keys + at_place, key, mask=taken)
+        tl.store(entries + at_place, place[:, None] * _TILE + lane, mask=taken)
+    return before
+
+
+@triton.jit
+def _facts(row, used, count_of, cumulative, norm, K, TRIE: tl.constexpr):
+    """Children of rows, the scores of their beams, and what is subtracted from their logits."""
+    size = tl.zeros_like(row) + K
+    if TRIE:
+        size = tl.load(count_of + row, mask=used, other=0)
+    base = tl.load(cumulative + row, mask=used, other=0.0)
+    lse = tl.zeros_like(base)
+    if norm is not None:
+        lse = tl.load(norm + row, mask=used, other=0.0)
+    return size, base, lse
+
+
+@triton.jit
+def _places(taken, before):
+    """Where the taken of a block go in its order, and how many there are then."""
+    one = taken.to(tl.int32)
+    of_row = tl.sum(one, 1)
+    start = before + tl.cumsum(of_row, 0) - of_row
+    return start[:, None] + tl.cumsum(one, 1) - one, before + tl.sum(of_row, 0)
