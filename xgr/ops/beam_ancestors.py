@@ -30,7 +30,7 @@ def cases() -> Iterable[Case]:
         yield case(step=step, spare=4)
     for parents in ("first", "last", "own", "unsorted", "below", "above"):
         yield case(step=2, parents=parents, live="all")
-    for width in (1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025):
+    for width in layouts.WIDTHS:
         yield case(R=width, B=1, step=2)
     yield case(R=2100, B=4, step=2)
     yield case(R=80, B=40, step=1)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from xgr.ops import beams
+from xgr.ops import beams, layouts
 from xgr.ops.ranked import identical
 from xgr.ops.spec import Arg, Case, OpSpec, Problem, Scalar, Values
 
@@ -31,7 +31,7 @@ def cases() -> Iterable[Case]:
         yield _case(2, 4, 40, 90, order, width="over", data="minus_inf")
         for data in ("flat", "peaked", "extreme", "low", "nan", "plus_inf"):
             yield _case(2, 8, 33, 21, order, data=data)
-    for width in (1, 31, 32, 33, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025):
+    for width in layouts.WIDTHS:
         yield _case(1, width, 17, width, "path", data="ties")
         yield _case(2, 6, 1100, 2 * width, "rank", data="ties")
     yield _case(2, 3, 1, 8, "rank")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from xgr.ops import beams
+from xgr.ops import beams, layouts
 from xgr.ops.dtype import MODEL_DTYPES, dtype
 from xgr.ops.ranked import identical, ranked
 from xgr.ops.spec import Arg, Case, OpSpec, Problem, Scalar, Values
@@ -50,7 +50,7 @@ def cases() -> Iterable[Case]:
     for kind in ("exclude", "allow", "mask", "mixed", "nothing"):
         yield _case(3, 20, 13, 30, 2, filters=kind, items=600, data="ties")
     yield _case(3, 3, 70, 30, 0, filters="mixed", order="rank")
-    for width in (1, 31, 32, 33, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025):
+    for width in layouts.WIDTHS:
         yield _case(1, width, 17, width, 2, data="ties", items=700)
         yield _case(1, 6, 400, width, 1, data="ties", items=4000, order="rank")
     yield _case(16, 32, 9, 32, 2, live="some", data="ties")

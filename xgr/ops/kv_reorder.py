@@ -38,7 +38,7 @@ def cases() -> Iterable[Case]:
         yield case(step=2, parents=parents, live="all")
     for step in (0, 1):
         yield case(step=step)
-    for width in (1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025):
+    for width in layouts.WIDTHS:
         yield case("bfloat16", R=width, S=2, G=1, B=1, L=1, step=2)
     # rows that many others wait for, and rows that few do, wider than a block of threads
     for parents in ("first", "last"):

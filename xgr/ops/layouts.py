@@ -23,6 +23,9 @@ from xgr.ops.spec import Case, Flag
 Array = NDArray[Any]
 Ints = NDArray[np.int32]
 
+# of a request: both sides of every size that a kernel may take at once
+WIDTHS = (1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025)
+
 NUMPY_TYPES: dict[str, Any] = {
     "float32": np.float32,
     "float16": np.float16,
