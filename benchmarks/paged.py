@@ -288,6 +288,10 @@ class EngineRun:
                 if kind == "paged"
                 else KVCache.nbytes(*sizes, SLOTS)
             )
+            if kind == "paged":  # a row reserves what the worst prompt length needs
+                used = -(-tokens // BLOCK)
+                used += width * (-(-(tokens + SLOTS) // BLOCK) - tokens // BLOCK)
+                found["paged_used_bytes"] = KVCache.nbytes(*sizes[:2], used * BLOCK, 0, 0)
             del server, lanes, engine
             gc.collect()
         if len(results) == len(KINDS) and all(results):
@@ -337,7 +341,11 @@ def draw(path: Path, results: Mapping[str, Any], scale: Scale) -> None:
                 "ancestors or reorder": [p["ops"]["follow_us"] for p in measured],
             }),
             (f"K/V [MB] (Fig. {15 + at})", served, {
-                kind: [p["engine"][f"{kind}_kv_bytes"] / 1e6 for p in served] for kind in KINDS
+                name: [p["engine"][f"{key}_bytes"] / 1e6 for p in served]
+                for name, key in (
+                    ("staged", "staged_kv"), ("paged, reserved", "paged_kv"),
+                    ("paged, blocks in use", "paged_used"),
+                )
             }),
             ("request alone, P50 [ms]", served, {
                 kind: [p["engine"][f"{kind}_p50_ms"] for p in served] for kind in KINDS
@@ -381,7 +389,13 @@ def _kind(rt: Runtime, scale: Scale) -> DType:
 def _print(results: Mapping[str, Any]) -> None:
     names = {
         "ops": ("staged_attention_us", "paged_attention_us", "copies_us", "fork_us", "follow_us"),
-        "engine": ("staged_p50_ms", "paged_p50_ms", "staged_kv_bytes", "paged_kv_bytes"),
+        "engine": (
+            "staged_p50_ms",
+            "paged_p50_ms",
+            "staged_kv_bytes",
+            "paged_kv_bytes",
+            "paged_used_bytes",
+        ),
     }
     for part, columns in names.items():
         rows = [p for p in results["points"] if part in p]

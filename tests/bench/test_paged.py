@@ -20,7 +20,8 @@ def test_a_tiny_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for point in points.values():
         assert point["engine"]["common_items"] == 1
         assert point["engine"]["score_difference"] < 1e-5
-        assert point["engine"]["paged_kv_bytes"] > point["engine"]["staged_kv_bytes"]
+        engine = point["engine"]
+        assert engine["paged_kv_bytes"] > engine["paged_used_bytes"] > engine["staged_kv_bytes"]
         assert point["ops"]["paged_attention_us"] > 0
     assert {p["ops"]["copied_blocks"] for p in points.values()} == {1, 2}
     assert picture.read_bytes()[:4] == b"\x89PNG"
