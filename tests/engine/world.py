@@ -16,6 +16,7 @@ from tests.oracle.beam import load
 from tests.oracle.tiny import BOS, tiny_catalogue, tiny_model
 from xgr import Recommender
 from xgr.engine import Recommendations
+from xgr.engine.results import Outcome
 
 Codes = tuple[int, ...]
 Scored = list[tuple[Codes, float]]
@@ -171,8 +172,9 @@ class Brute:
             self.gap = min(self.gap, better - worse)
 
 
-def beams(found: Recommendations) -> Scored:
+def beams(found: Outcome) -> Scored:
     """(codes, score) of every SID that came out, best first."""
+    assert isinstance(found, Recommendations), found
     return [(beam.codes or (), beam.score) for beam in found.beams()]
 
 

@@ -11,8 +11,7 @@ import torch
 from tests.engine.test_batches import WIDTHS, make_requests, run
 from tests.engine.world import World, assert_same, beams, make_world, token_beams
 from xgr import Recommender
-from xgr.engine import Recommendations, Request
-from xgr.engine.results import Outcome
+from xgr.engine import Request
 
 FAMILIES = ("qwen3", "qwen2", "llama")
 
@@ -121,7 +120,7 @@ def test_batches_are_launched_ahead(world: World) -> None:
     for _ in range(3):
         batches = [engine.launch([one], catalogue) for one in prepared]
         for at in (2, 0, 1):
-            assert listed(engine.collect(batches[at])[0]) == listed(want[at])
+            assert beams(engine.collect(batches[at])[0]) == beams(want[at])
 
 
 def test_many_batches_on_their_way(world: World) -> None:
@@ -134,12 +133,7 @@ def test_many_batches_on_their_way(world: World) -> None:
         futures = [device.lanes.submit([one], catalogue) for one in prepared]
         want = device.recommend([[at, at + 1] for at in range(30)], 9, 9)
         for future, one in zip(futures, want, strict=True):
-            assert_same(listed(future.result(60)[0]), beams(one))
-
-
-def listed(outcome: Outcome) -> list[tuple[tuple[int, ...], float]]:
-    assert isinstance(outcome, Recommendations)
-    return beams(outcome)
+            assert_same(beams(future.result(60)[0]), beams(one))
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
