@@ -103,5 +103,6 @@ SPEC = OpSpec(
         "F": lambda a: a["d"] // 2,
         "Q": lambda a: (a["H"] + 2 * a["G"]) * a["d"],
     },
+    implied={"H": lambda a: a["Q"] // a["d"] - 2 * a["G"]},
     tier="plain",
 )
