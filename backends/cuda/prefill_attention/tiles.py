@@ -51,14 +51,14 @@ def choose(
     return tiles, bool(config.get("fold", fold))
 
 
-def space(problem: Problem, cores: int, arch: int) -> Sequence[dict[str, int]]:
-    """Configurations worth measuring for a problem, the chosen one first."""
+def space(problem: Problem, cores: int, arch: int) -> Mapping[str, Sequence[dict[str, int]]]:
+    """Configurations worth measuring for a problem, by kernel, the chosen one first."""
     a, item = problem.sizes, dtype(problem.dtype).itemsize
     tiles, fold = choose(problem, cores, arch, {})
     chosen: dict[str, Any] = {n: getattr(tiles, n) for n in TUNABLES[:-1]} | {"fold": int(fold)}
     found = [chosen]
     if item == 4 or a["d"] > 128:
-        return found
+        return {"cuda.triton": found}
     for (block_m, warps), block_n, stages, fold in product(
         ((64, 4), (128, 8)), (64, 128), (2, 3, 4), (False, True)
     ):
@@ -69,7 +69,7 @@ def space(problem: Problem, cores: int, arch: int) -> Sequence[dict[str, int]]:
             one = {**given, "splits": splits, "chunk": tiles.chunk, "fold": int(fold)}
             if shared <= _SHARED and one not in found:
                 found.append(one)
-    return found
+    return {"cuda.triton": found}
 
 
 def _tiles(size: int, itemsize: int, arch: int) -> Tiles:
