@@ -33,9 +33,12 @@ class Measured:
 
 # a batch of 8 users of 200 tokens each, 50 beams a user, on a small decoder
 _DECODE = {"B": 8, "R": 400, "H": 8, "G": 4, "d": 64, "T": 1600, "S": 2}
+_PAGED = {**_DECODE, "NP": 912, "BT": 16, "MB": 14, "OB": 2}
 _TOKENS = {"N": 1600, "h": 256, "I": 768}
 LARGER: Mapping[str, Mapping[str, int]] = {
     "beam_ancestors": _DECODE,
+    "block_copy": {**_PAGED, "L": 8, "N": 400},
+    "block_fork": _PAGED,
     "embed": {**_TOKENS, "V": 4000, "M": 256},
     "gelu_gated": _TOKENS,
     "kv_append": _DECODE,
@@ -44,9 +47,11 @@ LARGER: Mapping[str, Mapping[str, int]] = {
     "linear_logits": {"R": 400, "K": 1024, "h": 256},
     "linear_lse": {"R": 400, "V": 4000, "h": 256},
     "merge_attention": _DECODE,
+    "paged_attention": _PAGED,
     "prefill_attention": {**_DECODE, "N": 1600},
     "rms_norm": _TOKENS,
     "rope_kv": _DECODE,
+    "rope_paged": _PAGED,
     "rope_prefill": {**_DECODE, "N": 1600},
     "rope_table": {"P": 4096, "F": 32},
     "shared_attention": _DECODE,
