@@ -75,7 +75,7 @@ def fold(top, total, x, best):
     anchor = _anchor(new)
     # before the first block there is nothing to rescale, and 0 times inf is no number
     before = tl.where(total == 0, 0.0, total * tl.exp(_anchor(top) - anchor))
-    return new, before + tl.sum(tl.sum(tl.exp(x - anchor), 1), 0)
+    return new, before + tl.sum(tl.exp(x - anchor))
 
 
 @triton.jit

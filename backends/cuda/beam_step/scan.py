@@ -1,10 +1,10 @@
 """First launch of a beam step: one read of each live row, a block each.
 
-A tile is 32 consecutive children of a row (codes where there is no catalogue); the tiles of a row
-are divided into `SLOTS` groups of consecutive ones, as equal as can be, so that a row of few
-children has as many groups as tiles. The maxima of tiles are of logits, as keys: the row's
-log-sum-exp is known at its end. Those of groups are of scores. With filters one word a tile says
-which children live.
+A tile is 32 consecutive children of a row (codes where there is no catalogue). At most `SLOTS`
+groups divide the tiles of a row, each a power of two of consecutive ones and no more than needed,
+so that a row of few children has as many groups as tiles. The maxima of tiles are of logits, as
+keys: the row's log-sum-exp is known at its end. Those of groups are of scores. With filters one
+word a tile says which children live.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
@@ -64,11 +64,15 @@ def scan_rows(
     NORM: tl.constexpr,
     STRICT: tl.constexpr,
     SLOTS: tl.constexpr,
+    LOG: tl.constexpr,
     REQUESTS: tl.constexpr,
     BLOCK: tl.constexpr,
     GATHERED: tl.constexpr,
 ):
-    """Grid (R). Rows are read `BLOCK` codes at once, and children looked up `GATHERED` at once."""
+    """Grid (R). Rows are read `BLOCK` codes at once, and children looked up `GATHERED` at once.
+
+    2^LOG is the tiles of a group of a whole row.
+    """
     row = tl.program_id(0)
     # loads that do not wait for each other
     lanes = tl.arange(0, REQUESTS)
@@ -100,25 +104,25 @@ def scan_rows(
             top, total, best = _read(
                 logits, stride_code, code, low, K, request, descriptor, words, kind, mask,
                 list_start, listed, level, mask_pitch, tile_max, legal, top, total, best,
-                False, NORM != 0, True, SLOTS, BLOCK,
+                False, NORM != 0, True, SLOTS, LOG, BLOCK,
             )  # fmt: skip
         else:
             if NORM == _ROW:
                 top, total, best = _read(
                     logits, stride_code, code, low, K, request, descriptor, words, kind, mask,
                     list_start, listed, level, mask_pitch, tile_max, legal, top, total, best,
-                    False, True, False, SLOTS, BLOCK,
+                    False, True, False, SLOTS, LOG, BLOCK,
                 )  # fmt: skip
             top, total, best = _read(
                 logits, stride_code, code, low, count, request, descriptor, words, kind, mask,
                 list_start, listed, level, mask_pitch, tile_max, legal, top, total, best,
-                True, NORM == _CHILDREN, True, SLOTS, GATHERED,
+                True, NORM == _CHILDREN, True, SLOTS, LOG, GATHERED,
             )  # fmt: skip
     else:
         top, total, best = _read(
             logits, stride_code, code, 0, K, request, descriptor, words, kind, mask,
             list_start, listed, level, mask_pitch, tile_max, legal, top, total, best,
-            False, NORM != 0, True, SLOTS, BLOCK,
+            False, NORM != 0, True, SLOTS, LOG, BLOCK,
         )  # fmt: skip
     lse = 0.0
     if NORM != 0:
@@ -155,6 +159,7 @@ def _read(
     FOLD: tl.constexpr,
     MARK: tl.constexpr,
     SLOTS: tl.constexpr,
+    LOG: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """One pass over `count` columns or, to `GATHER`, over the codes of as many children.
@@ -167,8 +172,10 @@ def _read(
     if MARK and legal is not None:
         rule, begin, end = run_of(request, low, count, kind, list_start, listed)
         slot = tl.load(mask + request)
-    # tiles of a group
-    ratio = tl.maximum(tl.cdiv(tl.cdiv(count, _TILE), SLOTS), 1)
+    slots = tl.arange(0, SLOTS)
+    shift = group_shift(count, SLOTS, LOG)
+    # tiles that are read at once of a group of a whole row
+    RATIO: tl.constexpr = min(1 << LOG, TILES)
     for at in range(0, count, BLOCK):
         entry = at + rank[:, None] * _TILE + lane[None, :]
         inside = entry < count
@@ -200,6 +207,21 @@ def _read(
                 spoilt = tl.max(is_nan(x).to(tl.int32), 1) != 0
                 key = tl.where(spoilt, NAN, key)
             tl.store(tile_max + tile, key, mask=tile * _TILE < count)
-            of_group = (tile // ratio)[:, None] == tl.arange(0, SLOTS)[None, :]
+            if GATHER:
+                group = tile >> shift
+            else:
+                key = tl.max(tl.reshape(key, [TILES // RATIO, RATIO]), 1)
+                group = (at // _TILE >> LOG) + tl.arange(0, TILES // RATIO)
+            of_group = group[:, None] == slots[None, :]
             best = tl.maximum(best, tl.max(tl.where(of_group, key[:, None], EMPTY), 0))
     return top, total, best
+
+
+@triton.jit
+def group_shift(count, SLOTS: tl.constexpr, LOG: tl.constexpr):
+    """Log2, at most LOG, of the tiles of a group in rows of so many children."""
+    least = tl.cdiv(tl.cdiv(count, _TILE), SLOTS)
+    shift = least * 0
+    for doubled in tl.static_range(LOG):
+        shift += (least > (1 << doubled)).to(tl.int32)
+    return shift

@@ -26,7 +26,7 @@ from xgr.backends.cuda.beam_step.keys import (
     score_key,
     score_of,
 )
-from xgr.backends.cuda.beam_step.scan import TILE
+from xgr.backends.cuda.beam_step.scan import TILE, group_shift
 from xgr.backends.cuda.catalogue.level import codes_of
 from xgr.ops.beam_step import NAN_LOGIT
 
@@ -73,7 +73,7 @@ def select(
     TRIE: tl.constexpr,
     STRICT: tl.constexpr,
     SLOTS: tl.constexpr,
-    RATIO: tl.constexpr,
+    LOG: tl.constexpr,
     CHUNK: tl.constexpr,
     LARGE: tl.constexpr,
     SMALL: tl.constexpr,
@@ -86,6 +86,7 @@ def select(
     `CHUNK`, `LARGE`, `SMALL` are the keys in registers for a cut of groups, tiles or candidates,
     few candidates; `STEP` those that are moved at once; `GROUPS`, `TILES` what is opened at once.
     """
+    RATIO: tl.constexpr = 1 << LOG
     request = tl.program_id(0)
     target = tl.load(row_start_out + request)
     room = tl.load(row_start_out + request + 1) - target
@@ -109,7 +110,7 @@ def select(
         opened = _open_groups(
             groups_kept + spread, groups, floor, tile_max, count_of, cumulative, norm, first, K,
             tiles, tile_keys + spread * RATIO, tile_ids + spread * RATIO,
-            TRIE, STRICT, SLOTS, RATIO, GROUPS,
+            TRIE, STRICT, SLOTS, LOG, GROUPS,
         )  # fmt: skip
         tl.debug_barrier()
         cut = opened > _ROOM * want
@@ -153,11 +154,11 @@ def _open_groups(
     TRIE: tl.constexpr,
     STRICT: tl.constexpr,
     SLOTS: tl.constexpr,
-    RATIO: tl.constexpr,
+    LOG: tl.constexpr,
     GROUPS: tl.constexpr,
 ):
     """Lists the tiles of the groups that are not below the floor, and returns how many."""
-    lane = tl.arange(0, RATIO)[None, :]
+    lane = tl.arange(0, 1 << LOG)[None, :]
     before = 0
     for at in range(0, groups, GROUPS):
         place = at + tl.arange(0, GROUPS)
@@ -166,9 +167,9 @@ def _open_groups(
         here, slot = entry // SLOTS, entry % SLOTS
         row = first + here
         size, base, lse = _facts(row, used, count_of, cumulative, norm, K, TRIE)
-        ratio = tl.cdiv(tl.cdiv(size, _TILE), SLOTS)
-        tile = (slot * ratio)[:, None] + lane
-        inside = used[:, None] & (lane < ratio[:, None]) & (tile * _TILE < size[:, None])
+        shift = group_shift(size, SLOTS, LOG)
+        tile = (slot << shift)[:, None] + lane
+        inside = used[:, None] & (lane < (1 << shift)[:, None]) & (tile * _TILE < size[:, None])
         spot = row.to(tl.int64)[:, None] * tiles + tile
         best = tl.load(tile_max + spot, mask=inside, other=EMPTY)
         key = score_key(best, base[:, None], lse[:, None], STRICT)

@@ -53,7 +53,8 @@ class Selector:
         # eight groups a row: as many are cut as are then opened where W rows have W survivors
         self._slots = 8 if columns <= 8192 else 32
         self._tiles = -(-columns // TILE)
-        self._ratio = power(-(-self._tiles // self._slots))
+        self._log = power(-(-self._tiles // self._slots)).bit_length() - 1
+        ratio = 1 << self._log
 
         empty = context.empty
         self._children = {name: empty((rows,), int32) for name in ("low_of", "count_of")}
@@ -63,9 +64,7 @@ class Selector:
         self._norm = empty((rows,), float32)
         lists = ROOM * targets
         self._narrow = {name: empty((lists,), int32) for name in ("groups_kept", "tiles_kept")}
-        self._opened = {
-            name: empty((lists, self._ratio), int32) for name in ("tile_keys", "tile_ids")
-        }
+        self._opened = {name: empty((lists, ratio), int32) for name in ("tile_keys", "tile_ids")}
         self._keys = empty((lists, TILE), int32)
         self._entries = empty((lists, TILE), int32)
         self._tile = {name: empty((lists,), int32) for name in ("tile_row", "tile_start")}
@@ -108,15 +107,18 @@ class Selector:
         codes = {name: level[name] for name in ("descriptor", "code", "level")}
         scanned = {"tile_max": self._tile_max, "group_max": self._group_max, "legal": legal}
         scores = {"cumulative": cumulative, "norm": lse}
-        flags = {"TRIE": constrained, "STRICT": self._strict, "SLOTS": self._slots}
+        flags = {"TRIE": constrained, "STRICT": self._strict}
+        groups = {"SLOTS": self._slots, "LOG": self._log}
         blocks, columns, width = self._blocks, power(self._columns), self._width()
 
         whole = root or not constrained or mode == ROW
-        block, gathered = (min(max(columns, TILE), n) for n in (blocks.block, blocks.gathered))
+        # to look a child up in the filters takes registers
+        wide = blocks.block if legal is None else min(blocks.block, 2048)
+        block, gathered = (min(max(columns, TILE), n) for n in (wide, blocks.gathered))
         most, warps = (block, blocks.warps) if whole else (gathered, blocks.gather_warps)
         scan_rows[(self._rows,)](
             **matrix, node=node, **rows_in, **level, **scores, **self._children, **scanned,
-            B=self._requests, K=self._columns, tiles=self._tiles, **flags,
+            B=self._requests, K=self._columns, tiles=self._tiles, **flags, **groups,
             ROOT=root, NORM=mode, REQUESTS=self._lanes, BLOCK=most, GATHERED=gathered,
             num_warps=min(warps, max(most // 256, 1)),
         )  # fmt: skip
@@ -125,10 +127,10 @@ class Selector:
             **scanned, **self._children, **scores, **matrix, **codes, **rows_in,
             row_start_out=row_start_out, out_width=out_width, **self._narrow, **self._opened,
             **self._tile, keys=self._keys, entries=self._entries, **self._kept,
-            found=self._found, status=status, K=self._columns, tiles=self._tiles, **flags,
-            RATIO=self._ratio, CHUNK=min(blocks.chunk, max(1024, self._mean_groups())),
+            found=self._found, status=status, K=self._columns, tiles=self._tiles, **flags, **groups,
+            CHUNK=min(blocks.chunk, max(1024, self._mean_groups())),
             LARGE=large, SMALL=min(large, 2048), STEP=min(blocks.step, 4096),
-            GROUPS=min(width, max(blocks.step // self._ratio, 1)),
+            GROUPS=min(width, max(blocks.step >> self._log, 1)),
             TILES=min(width, max(blocks.step // TILE, 1)), num_warps=16, maxnreg=REGISTERS,
         )  # fmt: skip
         emit[(-(-self._targets // 32),)](
