@@ -12,12 +12,12 @@ import argparse
 import contextlib
 import io
 import multiprocessing
+import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from itertools import product
 from typing import Any
 
 import torch
@@ -43,6 +43,7 @@ class Compiled:
         registers: of a thread.
         spills: bytes a thread stores to local memory for want of registers.
         shared: bytes of a block.
+        error: of the compiler, where there is no binary.
     """
 
     problem: Problem
@@ -52,11 +53,12 @@ class Compiled:
     spills: int
     shared: int
     warps: int
+    error: str = ""
 
     @property
     def faults(self) -> Sequence[str]:
         """Why it does not fit its machine; empty when it does."""
-        found = []
+        found = [self.error] if self.error else []
         if self.spills:
             found.append(f"spills {self.spills} bytes a thread")
         if self.shared > SHARED[self.arch]:
@@ -64,15 +66,43 @@ class Compiled:
         return found
 
 
-def compile_shipped(arch: int, op: str) -> Iterator[Compiled]:
-    """Binaries of an op's shipped problems; equal ones once."""
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What a process compiles at a time: binaries of a problem that no unit before has."""
+
+    arch: int
+    kernel: str
+    problem: Problem
+    binaries: frozenset[str]
+
+
+def units(arch: int, ops: Collection[str]) -> Sequence[Unit]:
+    """Every binary that ships for an architecture, in one unit each; nothing is compiled."""
+    found, known = [], set[str]()
     with _compiler(arch) as compiler:
-        for kernel in KERNELS:
-            if kernel.op != op:
-                continue
-            for problem in shipped_problems(op):
+        for kernel, problem in _shipped(arch, ops):
+            fresh = frozenset(compiler.needs(kernel, problem) - known)
+            known |= fresh
+            if fresh:
+                found.append(Unit(arch, kernel.name, problem, fresh))
+    return found
+
+
+def compile_unit(unit: Unit) -> tuple[Sequence[Compiled], float]:
+    """The binaries of a unit, and the seconds of CPU time that they took."""
+    before = sum(os.times()[:4])
+    (kernel,) = (k for k in KERNELS if (k.op, k.name) == (unit.problem.op, unit.kernel))
+    with _compiler(unit.arch) as compiler:
+        found = compiler.compile(kernel, unit.problem, unit.binaries)
+    return found, sum(os.times()[:4]) - before
+
+
+def _shipped(arch: int, ops: Collection[str]) -> Iterator[tuple[Kernel, Problem]]:
+    for kernel in KERNELS:
+        if kernel.op in ops:
+            for problem in shipped_problems(kernel.op):
                 if not kernel.unsupported(problem, f"sm_{arch}"):
-                    yield from compiler.compile(kernel, problem)
+                    yield kernel, problem
 
 
 @dataclass
@@ -97,16 +127,38 @@ class _Compiler:
         self.utils = self  # where Triton looks for the two methods below
         self._log = io.StringIO()
         self._problem: Problem | None = None
+        self._wanted: Collection[str] = ()
+        self._named: set[str] = set()
         self._found: list[Compiled] = []
 
-    def compile(self, kernel: Kernel, problem: Problem) -> Sequence[Compiled]:
-        """What launching a kernel compiles; nothing that was compiled before."""
-        self._problem, self._found = problem, []
+    def needs(self, kernel: Kernel, problem: Problem) -> Set[str]:
+        """Names of the binaries that launching a kernel asks for."""
+        self._launch(kernel, problem, ())
+        return self._named
+
+    def compile(
+        self, kernel: Kernel, problem: Problem, wanted: Collection[str]
+    ) -> Sequence[Compiled]:
+        """Those binaries of a kernel; one that fails takes the rest of its problem with it."""
+        try:
+            self._launch(kernel, problem, wanted)
+        except Exception as error:  # whatever a compiler raises is its finding
+            text = f"{type(error).__name__}: {error}".splitlines()
+            self._found.append(Compiled(problem, self.arch, kernel.name, 0, 0, 0, 0, text[0]))
+        return self._found
+
+    def _launch(self, kernel: Kernel, problem: Problem, wanted: Collection[str]) -> None:
+        self._problem, self._wanted, self._named, self._found = problem, wanted, set(), []
         with contextlib.redirect_stdout(self._log):
             launch = kernel.build(problem, _Context())
             for arguments in shipped_arguments(problem, _Context().empty):
                 launch(**arguments)
-        return self._found
+
+    def skips(self, *, fn: Any, key: Any, **rest: Any) -> bool:
+        """Whether Triton shall not compile what it has no binary of; no launch follows then."""
+        name = f"{fn.module}.{fn.name} {key}"
+        self._named.add(name)
+        return name not in self._wanted
 
     # -- what Triton asks of a driver ---------------------------------------------------------
 
@@ -145,9 +197,11 @@ def _compiler(arch: int) -> Iterator[_Compiler]:
     if triton.knobs.runtime.interpret:
         raise RuntimeError("kernels are interpreted: unset TRITON_INTERPRET to compile them")
     compiler = _Compiler(arch)
-    with triton.knobs.compilation.scope(), triton.knobs.nvidia.scope():
-        triton.knobs.compilation.always_compile = True  # a cached binary comes without the log
-        triton.knobs.nvidia.dump_ptxas_log = True
+    knobs = triton.knobs
+    with knobs.compilation.scope(), knobs.nvidia.scope(), knobs.runtime.scope():
+        knobs.compilation.always_compile = True  # a cached binary comes without the log
+        knobs.nvidia.dump_ptxas_log = True
+        knobs.runtime.jit_cache_hook = compiler.skips
         triton.runtime.driver.set_active(compiler)
         try:
             yield compiler
@@ -163,33 +217,66 @@ def _last(pattern: str, log: str) -> int:
 
 
 def main() -> int:
-    """Print a line a binary; 1 when one does not fit its machine."""
+    """Print faults and a table; 1 when a binary is not made, or does not fit its machine."""
     parser = argparse.ArgumentParser(description=__doc__, prog="xgr.backends.cuda.compile")
     parser.add_argument("--arch", type=int, action="append", choices=sorted(SHARED))
     parser.add_argument("--op", action="append", choices=sorted({k.op for k in KERNELS}))
     parser.add_argument("--jobs", type=int, default=1, help="processes that compile side by side")
+    parser.add_argument("--all", action="store_true", help="print a line for every binary")
+    parser.add_argument("--list", action="store_true", help="count the binaries, compile nothing")
+    parser.add_argument(
+        "--lenient", action="store_true", help="spills and shared memory are shown and no faults"
+    )
     options = parser.parse_args()
     ops = options.op or sorted({k.op for k in KERNELS})
-    work = list(product(options.arch or sorted(SHARED), ops))
+    work = [one for arch in options.arch or sorted(SHARED) for one in units(arch, ops)]
+    rows = {(one.arch, one.problem.op): _Row() for one in work}
+    for one in work:
+        rows[one.arch, one.problem.op].binaries += len(one.binaries)
     failed = 0
-    with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
-        for found in pool.map(_compile_op, work):
-            for one in found:
-                faults = "; ".join(one.faults)
-                failed += bool(faults)
-                print(
-                    f"sm_{one.arch} {one.function}: {one.registers} registers, {one.warps} warps, "
-                    f"{one.shared} bytes shared [{one.problem}]{' FAULT: ' if faults else ''}"
-                    f"{faults}",
-                    flush=True,
-                )
-    print(f"{failed} faults with Triton {triton.__version__}")
+    if not options.list:
+        for one, found, seconds in _compiled(work, options.jobs):
+            row = rows[one.arch, one.problem.op]
+            row.seconds += seconds
+            for binary in found:
+                if options.all or binary.faults:
+                    print(_line(binary), flush=True)
+                row.registers = max(row.registers, binary.registers)
+                row.faults += bool(binary.error if options.lenient else binary.faults)
+        failed = sum(row.faults for row in rows.values())
+    print(f"{'arch':<8}{'op':<22}{'binaries':>9}{'registers':>11}{'faults':>8}{'CPU s':>8}")
+    for (arch, op), row in rows.items():
+        print(
+            f"sm_{arch:<5}{op:<22}{row.binaries:>9}{row.registers:>11}{row.faults:>8}"
+            f"{row.seconds:>8.1f}"
+        )
+    total, seconds = (sum(getattr(r, n) for r in rows.values()) for n in ("binaries", "seconds"))
+    print(f"{total} binaries, {failed} faults, {seconds:.0f} CPU s, Triton {triton.__version__}")
     return 1 if failed else 0
 
 
-def _compile_op(work: tuple[int, str]) -> Sequence[Compiled]:
-    arch, op = work
-    return list(compile_shipped(arch, op))
+@dataclass(slots=True)
+class _Row:
+    binaries: int = 0
+    registers: int = 0
+    faults: int = 0
+    seconds: float = 0
+
+
+def _compiled(work: Sequence[Unit], jobs: int) -> Iterator[tuple[Unit, Sequence[Compiled], float]]:
+    """The units as they are done."""
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        pending = {pool.submit(compile_unit, one): one for one in work}
+        for done in as_completed(pending):
+            yield pending[done], *done.result()
+
+
+def _line(one: Compiled) -> str:
+    faults = "; ".join(one.faults)
+    return (
+        f"sm_{one.arch} {one.function}: {one.registers} registers, {one.warps} warps, "
+        f"{one.shared} bytes shared [{one.problem}]{' FAULT: ' if faults else ''}{faults}"
+    )
 
 
 if __name__ == "__main__":

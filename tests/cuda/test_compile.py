@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,18 +15,47 @@ from tests.cuda.interpreter import need_interpreter
 
 need_interpreter()
 
-FEW = ("beam_ancestors", "kv_reorder", "rope_table")
+FEW = ("beam_ancestors", "rope_table")
 
 
-def test_a_few_ops_for_one_machine() -> None:
-    command = [sys.executable, "-m", "xgr.backends.cuda.compile", "--arch", "90"]
-    for op in FEW:
-        command += ["--op", op]
-    environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+def compiled(
+    *options: str, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    inherited = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    return subprocess.run(
+        [sys.executable, "-m", "xgr.backends.cuda.compile", "--arch", "90", *options],
+        env=inherited | dict(environment or {}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_few_ops_for_one_machine_each_binary_once() -> None:
+    done = compiled("--all", *(word for op in FEW for word in ("--op", op)))
     assert done.returncode == 0, done.stdout + done.stderr
-    for function in ("_beam_ancestors", "_kv_reorder", "_rope_table"):
-        assert f"sm_90 {function}: " in done.stdout
+    *lines, total = done.stdout.splitlines()
+    binaries = [line for line in lines if " registers, " in line]
+    for function in ("_beam_ancestors", "_rope_table"):
+        assert any(line.startswith(f"sm_90 {function}: ") for line in binaries)
+    assert total.startswith(f"{len(binaries)} binaries, 0 faults, ")
+    assert len({line for line in binaries if "_rope_table" in line}) == 1
+    counted = compiled("--list", *(word for op in FEW for word in ("--op", op)))
+    assert counted.stdout.splitlines()[-1].startswith(f"{len(binaries)} binaries, ")
+
+
+def test_what_does_not_compile_is_a_fault(tmp_path: Path) -> None:
+    from triton import knobs
+
+    assembler = tmp_path / "ptxas"
+    assembler.write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && exec {knobs.nvidia.ptxas.path} --version\nexit 1\n'
+    )
+    assembler.chmod(0o755)
+    done = compiled("--op", "rope_table", environment={"TRITON_PTXAS_PATH": str(assembler)})
+    assert done.returncode == 1
+    assert "FAULT: PTXASError" in done.stdout
+    assert "1 binaries, 1 faults" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -35,3 +67,4 @@ def test_what_does_not_fit_is_a_fault(spills: int, shared: int, faults: int) -> 
 
     one = Compiled(Problem.of("embed"), 90, "f", 255, spills, shared, 4)
     assert len(one.faults) == faults
+    assert replace(one, error="no binary").faults[0] == "no binary"
