@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from xgr.errors import InputError
 from xgr.ops.array import ALLOW, DESCRIBED, EXCLUDE, KEEP_ALL, Array, Filters, Trie, TrieLevel
 from xgr.ops.dtype import int32, int64, uint32
@@ -167,7 +169,7 @@ class FilterBuffers:
                     f"holds filter_capacity={self._capacity}: register large filters by name, or "
                     "start the engine with a larger filter_capacity"
                 )
-            for nodes, begin in zip(lists, start, strict=False):
-                if len(nodes):
-                    rt.write(arrays.nodes[level, begin : begin + len(nodes)], nodes)
+            if start[-1]:
+                joined = np.concatenate([nodes for nodes in lists if len(nodes)])
+                rt.write(arrays.nodes[level, : start[-1]], joined)
             rt.write(arrays.start[level], start + start[-1:] * padding)
