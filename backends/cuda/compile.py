@@ -76,11 +76,11 @@ class Unit:
     binaries: frozenset[str]
 
 
-def units(arch: int, ops: Collection[str]) -> Sequence[Unit]:
+def units(arch: int, ops: Collection[str], sample: bool = False) -> Sequence[Unit]:
     """Every binary that ships for an architecture, in one unit each; nothing is compiled."""
     found, known = [], set[str]()
     with _compiler(arch) as compiler:
-        for kernel, problem in _shipped(arch, ops):
+        for kernel, problem in _shipped(arch, ops, sample):
             fresh = frozenset(compiler.needs(kernel, problem) - known)
             known |= fresh
             if fresh:
@@ -97,10 +97,10 @@ def compile_unit(unit: Unit) -> tuple[Sequence[Compiled], float]:
     return found, sum(os.times()[:4]) - before
 
 
-def _shipped(arch: int, ops: Collection[str]) -> Iterator[tuple[Kernel, Problem]]:
+def _shipped(arch: int, ops: Collection[str], sample: bool) -> Iterator[tuple[Kernel, Problem]]:
     for kernel in KERNELS:
         if kernel.op in ops:
-            for problem in shipped_problems(kernel.op):
+            for problem in shipped_problems(kernel.op, sample):
                 if not kernel.unsupported(problem, f"sm_{arch}"):
                     yield kernel, problem
 
@@ -223,13 +223,15 @@ def main() -> int:
     parser.add_argument("--op", action="append", choices=sorted({k.op for k in KERNELS}))
     parser.add_argument("--jobs", type=int, default=1, help="processes that compile side by side")
     parser.add_argument("--all", action="store_true", help="print a line for every binary")
+    parser.add_argument("--sample", action="store_true", help="one model in bfloat16")
     parser.add_argument("--list", action="store_true", help="count the binaries, compile nothing")
     parser.add_argument(
         "--lenient", action="store_true", help="spills and shared memory are shown and no faults"
     )
     options = parser.parse_args()
     ops = options.op or sorted({k.op for k in KERNELS})
-    work = [one for arch in options.arch or sorted(SHARED) for one in units(arch, ops)]
+    archs = options.arch or sorted(SHARED)
+    work = [one for arch in archs for one in units(arch, ops, options.sample)]
     rows = {(one.arch, one.problem.op): _Row() for one in work}
     for one in work:
         rows[one.arch, one.problem.op].binaries += len(one.binaries)

@@ -35,8 +35,11 @@ SCALARS: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-def shipped_problems(op: str) -> Iterator[Problem]:
-    """Problems of an op for every model, batch, dtype and combination of flags; each once."""
+def shipped_problems(op: str, sample: bool = False) -> Iterator[Problem]:
+    """Problems of an op for every model, batch, dtype and combination of flags; each once.
+
+    A sample is of one model in bfloat16.
+    """
     declared = spec(op)
     seen = set()
     flags: dict[str, tuple[Flag, ...]] = {
@@ -44,7 +47,9 @@ def shipped_problems(op: str) -> Iterator[Problem]:
     }
     flags |= {s.name: s.choices or (False, True) for s in declared.scalars if s.flag}
     typed = any(a.dtype == "model" for a in declared.args)
-    for kind, model, batch in product(MODEL_DTYPES if typed else ("float32",), MODELS, BATCHES):
+    kinds = ("bfloat16",) if sample else MODEL_DTYPES
+    models = MODELS[:1] if sample else MODELS
+    for kind, model, batch in product(kinds if typed else ("float32",), models, BATCHES):
         known = {**REST, **model, **batch, "RO": batch["R"]}
         for values in product(*flags.values()):
             chosen = dict(zip(flags, values, strict=True))
