@@ -128,6 +128,16 @@ class Backend(ABC):
         return ""
 
     @property
+    def device(self) -> str:
+        """The device's model, as tuned tables name it: lower case, words joined by `-`."""
+        return self.name
+
+    @property
+    def family(self) -> str:
+        """What devices have in common that run the same binaries; a tuned table serves them all."""
+        return self.arch or self.name
+
+    @property
     def cores(self) -> int:
         """SMs, AI cores or CPU cores that core groups divide."""
         return 1

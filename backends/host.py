@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import ml_dtypes
@@ -48,3 +49,8 @@ def check_cast(source: NDArray[Any], target: np.dtype[Any]) -> None:
         if source.min() < least or source.max() > most:
             span = f"{source.min()} to {source.max()}"
             raise InputError(f"host values are {span}, {target} holds {least} to {most}")
+
+
+def slug(name: str) -> str:
+    """A device's name in lower case, its words joined by `-`: "NVIDIA H200" is "nvidia-h200"."""
+    return "-".join(re.findall(r"[a-z0-9.]+", name.lower()))

@@ -21,7 +21,7 @@ from xgr.registry.convenience import CAPACITY, convenience
 from xgr.registry.explain import Explanation
 from xgr.registry.recent import Recent
 from xgr.registry.select import COMPOSED, Choice, select
-from xgr.registry.table import Tables
+from xgr.registry.tables import Tables
 
 if TYPE_CHECKING:
     from xgr.backends.base import Backend, Event, Graph, Memory, Stream
@@ -77,9 +77,10 @@ class Runtime:
         self._settings = env.read()
         for op in self._settings.kernels:
             _declared(op, "XGR_KERNEL: ")
-        self._tables = Tables()
+        self._tables = Tables(backend.device, backend.family)
         if self._settings.tables:
             self._tables.read(Path(self._settings.tables), specs())
+        self._tables.read_shipped(specs())
         self._kernels: dict[str, list[Kernel]] = {name: [] for name in specs()}
         for kernel in backend.kernels():
             self.register(kernel)

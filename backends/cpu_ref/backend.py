@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from xgr.backends.base import Backend, Memory, Probe
 from xgr.backends.cpu_ref.kernels import KERNELS
-from xgr.backends.host import NUMPY_TYPES, check_cast, host_array
+from xgr.backends.host import NUMPY_TYPES, check_cast, host_array, slug
 from xgr.errors import InputError
 from xgr.ops.dtype import DType, dtype, float32, int32
 from xgr.registry.kernel import Kernel
@@ -76,6 +77,11 @@ class CpuBackend(Backend):
     def kernels(cls) -> Iterable[Kernel]:
         """Up to two an op: the definition and a fast one."""
         return KERNELS
+
+    @property
+    def device(self) -> str:
+        """The processor's model, "cpu" where the system does not tell."""
+        return _model()
 
     @property
     def cores(self) -> int:
@@ -153,6 +159,16 @@ class CpuBackend(Backend):
             kib = {name: int(value.split()[0]) for name, value in lines}
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         return Memory(kib["VmRSS"] << 10, free, kib["VmHWM"] << 10)
+
+
+@functools.cache
+def _model() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as info:
+            named = [line.partition(":")[2] for line in info if line.startswith("model name")]
+    except OSError:
+        named = []
+    return slug(named[0]) if named else "cpu"
 
 
 class _BlasThreads:

@@ -13,6 +13,14 @@ from xgr.registry.kernel import Kernel
 # above this many operations or bytes the definition is not chosen unasked
 TOY = 1 << 20
 
+_FAST = "xgr.backends.cpu_ref.fast"
+# tunables of fast kernels, and where the values worth measuring are listed
+TUNED = {
+    "beam_sort": (("first_block", "wide"), f"{_FAST}.beam_sort:space"),
+    "prefill_attention": (("block",), f"{_FAST}.attend:space"),
+    "shared_attention": (("block",), f"{_FAST}.attend:space"),
+}
+
 
 def _toy(problem: Problem) -> Iterable[Reason]:
     declared = spec(problem.op)
@@ -27,12 +35,15 @@ def _record(op: str, technique: str) -> Kernel | None:
     if importlib.util.find_spec(module) is None:
         return None
     reference = technique == "reference"
+    tunables, space = TUNED.get(op, ((), None)) if technique == "fast" else ((), None)
     return Kernel(
         op=op,
         name=f"cpu_ref.{technique}",
         factory=f"{module}:build",
         priority=0 if reference else 10,
         auto=_toy if reference else _anything,
+        tunables=tunables,
+        space=space,
     )
 
 

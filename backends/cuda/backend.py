@@ -9,7 +9,7 @@ from typing import Any
 
 from xgr.backends.base import Backend, Event, Graph, Memory, Probe, Stream
 from xgr.backends.cuda.kernels import KERNELS
-from xgr.backends.host import host_array
+from xgr.backends.host import host_array, slug
 from xgr.errors import BackendMissing, InputError, Reason
 from xgr.ops.dtype import DType, dtype
 from xgr.registry.kernel import Kernel
@@ -97,6 +97,13 @@ class CudaBackend(Backend):
             return "interpreter"
         major, minor = self._torch.cuda.get_device_capability(self._device)
         return f"sm_{major}{minor}"
+
+    @property
+    def device(self) -> str:
+        """`nvidia-h200` and the like."""
+        if self._interpret:
+            return "interpreter"
+        return slug(self._torch.cuda.get_device_name(self._device))
 
     @property
     def cores(self) -> int:

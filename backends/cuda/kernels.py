@@ -34,6 +34,17 @@ PLAIN = {
 }
 
 
+# modules of this package that list the configurations of searched ops
+SPACES = {
+    "beam_sort": "beam_step.blocks",
+    "beam_step": "beam_step.blocks",
+    "kv_reorder": "kv_reorder",
+    "prefill_attention": "prefill_attention.tiles",
+    "shared_attention": "staged_attention.heuristic",
+    "staged_attention": "staged_attention.heuristic",
+}
+
+
 def _records() -> Iterator[Kernel]:
     for op in specs():
         if op in PLAIN:
@@ -47,10 +58,11 @@ def _searched(op: str) -> Iterator[Kernel]:
     """A kernel for each technique that has a file in the op's folder."""
     folder = importlib.import_module(f"{ROOM}.{op}")
     facts: Mapping[str, Mapping[str, Any]] = getattr(folder, "FACTS", {})
+    space = f"{ROOM}.{SPACES[op]}:space" if op in SPACES else None
     for technique, priority in TECHNIQUES.items():
         module = f"{ROOM}.{op}.{technique}"
         if importlib.util.find_spec(module) is not None:
-            known = {"priority": priority, **facts.get(technique, {})}
+            known = {"priority": priority, "space": space, **facts.get(technique, {})}
             yield Kernel(op, f"cuda.{technique}", f"{module}:build", **known)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
@@ -12,9 +11,6 @@ from xgr.registry import Kernel
 from xgr.registry.bind import BoundContext
 
 Config = Mapping[str, int]
-
-# modules of a kernel's package that may list its configurations
-_SPACES = ("heuristic", "tiles", "blocks")
 
 
 def able(rt: Runtime, problem: Problem) -> Sequence[Kernel]:
@@ -47,28 +43,8 @@ def build(rt: Runtime, kernel: Kernel, problem: Problem, config: Config) -> Call
 
 
 def space(rt: Runtime, kernel: Kernel, problem: Problem) -> Sequence[Config]:
-    """Configurations of a kernel, by the function `space` of its module or another of its package.
-
-    It takes the problem, the device's cores and its architecture (90 for sm_90), and returns
-    configurations, or a mapping from the kernel's name to them. A kernel without one has only its
-    own choice.
-    """
-    if not isinstance(kernel.factory, str):
-        return []
-    module = kernel.factory.partition(":")[0]
-    package = module.rpartition(".")[0]
-    arch = int(rt.backend.arch.rpartition("_")[2])
-    for place in (module, package, *(f"{package}.{name}" for name in _SPACES)):
-        try:
-            found: Any = getattr(importlib.import_module(place), "space", None)
-        except ModuleNotFoundError as error:
-            if error.name != place:
-                raise
-            continue
-        if callable(found):
-            configs = found(problem, rt.backend.cores, arch)
-            return list(configs.get(kernel.name, ()) if isinstance(configs, Mapping) else configs)
-    return []
+    """What its record says is worth measuring, its own choice aside."""
+    return kernel.configs(problem, rt.backend.cores, rt.backend.arch)[1:]
 
 
 def launches(call: Callable[[], Any]) -> bool:

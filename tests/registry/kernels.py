@@ -83,10 +83,13 @@ def table(op: str = "beam_sort", **changes: Any) -> dict[str, Any]:
         "leaf": [-1, 0, 1],
     }
     raw = {
-        "schema": 1,
+        "schema": 2,
         "op": op,
         "op_version": spec(op).version,
         "dtype": "float32",
+        "device": CpuBackend().device,
+        "family": "cpu_ref",
+        "sources": {},
         "features": ["C"],
         "tree": tree | changes.pop("tree", {}),
         "candidates": [

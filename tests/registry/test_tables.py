@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from tests.registry.kernels import Spy, cpu, kernel, refuses, sort, staged, table, write
+from xgr.backends.cpu_ref.backend import CpuBackend
 from xgr.errors import InputError, Unsupported
 from xgr.ops import specs
-from xgr.registry.table import Tables
+from xgr.registry.tables import Tables
 from xgr.runtime import Runtime
 
 
@@ -48,7 +49,7 @@ def test_the_leaf_decides_kernel_and_config(
 
 
 def test_a_size_at_the_threshold_goes_left(tmp_path: Path) -> None:
-    tables = Tables()
+    tables = Tables(CpuBackend().device, "cpu_ref")
     tables.read(write(tmp_path, table(tree={"threshold": [16, 0, 0]})), specs())
     found = [tables.lookup(sort(columns)) for columns in (16, 17)]
     assert [entry and entry.kernel for entry in found] == ["tests.narrow", "tests.wide"]
@@ -62,7 +63,7 @@ def test_deep_trees_over_several_axes(tmp_path: Path) -> None:
         "right": [4, 3, 0, 0, 0],
         "leaf": [-9, -9, 0, 1, 0],
     }
-    tables = Tables()
+    tables = Tables(CpuBackend().device, "cpu_ref")
     tables.read(write(tmp_path, table(features=["C", "R"], tree=tree)), specs())
     leaves = {
         (columns, rows): entry.source.rpartition(" ")[2]
@@ -74,7 +75,7 @@ def test_deep_trees_over_several_axes(tmp_path: Path) -> None:
 
 
 def test_a_table_serves_its_op_and_dtype_alone(tmp_path: Path) -> None:
-    tables = Tables()
+    tables = Tables(CpuBackend().device, "cpu_ref")
     tables.read(write(tmp_path, table(dtype="bfloat16")), specs())
     assert tables.lookup(sort()) is None
     assert tables.lookup(sort(dtype="bfloat16")) is not None
@@ -144,12 +145,12 @@ def without(key: str) -> dict[str, Any]:
 
 
 REFUSED = {
-    "schema": (table(schema=2), "schema 2, this build reads 1"),
+    "schema": (table(schema=1), "schema 1, this build reads 2"),
     "op": (table() | {"op": "beam_sotr"}, "op 'beam_sotr' is not declared"),
     "version": (table(op_version=99), "made for version 99 of beam_sort, now 1"),
     "dtype": (table(dtype="fp32"), "dtype 'fp32' is none of float32, bfloat16, float16"),
-    "feature names": (table(features=["width"]), "features ['width'] are no axes of beam_sort"),
-    "feature text": (table(features="C"), "features C are no axes"),
+    "feature names": (table(features=["weight"]), "features ['weight'] are none of beam_sort"),
+    "feature text": (table(features="C"), "features C are none of"),
     "empty": ("", "cannot be read"),
     "truncated": (json.dumps(table())[:-30], "cannot be read"),
     "not json": ("\N{PILE OF POO}", "cannot be read"),
@@ -195,7 +196,7 @@ def test_a_wrong_table_is_refused_with_the_reason_and_priority_serves(
 
 
 def test_the_first_of_two_tables_stays_and_the_second_is_named(tmp_path: Path) -> None:
-    tables = Tables()
+    tables = Tables(CpuBackend().device, "cpu_ref")
     write(tmp_path, table(), "a.json")
     write(tmp_path, candidates(kernel="tests.wide"), "b.json")
     tables.read(tmp_path, specs())
@@ -206,7 +207,7 @@ def test_the_first_of_two_tables_stays_and_the_second_is_named(tmp_path: Path) -
 
 
 def test_a_refused_table_does_not_harm_the_others(tmp_path: Path) -> None:
-    tables = Tables()
+    tables = Tables(CpuBackend().device, "cpu_ref")
     write(tmp_path, "{", "a.json")
     write(tmp_path, table(), "b.json")
     write(tmp_path, "not a table", "notes.txt")

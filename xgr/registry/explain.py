@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xgr.registry.select import Choice
+from xgr.registry.table import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Explanation:
             "source": choice.source,
             "config": dict(choice.config),
             "passed_over": choice.passed_over,
+            "predicted": _predicted(choice.entry),
             "candidates": [
                 {
                     "kernel": c.kernel.name,
@@ -56,6 +58,7 @@ class Explanation:
         choice = self.choice
         name = choice.kernel.name if choice.kernel else f"composed of {', '.join(choice.parts)}"
         lines = [f"{indent}{choice.problem}", f"{indent}  chosen: {name} (by {choice.source})"]
+        lines += [f"{indent}  {text}" for text in _times(choice.entry)]
         if choice.config:
             lines.append(f"{indent}  config: {dict(choice.config)}")
         for c in choice.candidates:
@@ -72,3 +75,22 @@ class Explanation:
         for part in self.parts:
             lines += part._lines(indent + "  ")
         return lines
+
+
+def _predicted(entry: Entry | None) -> Mapping[str, Any] | None:
+    """What a tuned table says of the time of its choice, and whose it is."""
+    if entry is None:
+        return None
+    names = ("over_best", "predicted_us", "measured_us", "warning")
+    return {name: getattr(entry, name) for name in names}
+
+
+def _times(entry: Entry | None) -> list[str]:
+    lines = []
+    if entry is not None and entry.measured_us is not None:
+        lines.append(f"measured: {entry.measured_us:.1f} us, the fastest of its row")
+    elif entry is not None and entry.predicted_us is not None:
+        lines.append(
+            f"predicted: {entry.predicted_us:.1f} us, {entry.over_best:.3f} times the fastest's"
+        )
+    return lines + ([f"warning: {entry.warning}"] if entry is not None and entry.warning else [])

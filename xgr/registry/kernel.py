@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from xgr.errors import Reason
 from xgr.ops.array import Array
@@ -13,6 +13,10 @@ from xgr.ops.dtype import MODEL_DTYPES, DType
 from xgr.ops.spec import Problem
 
 Rule = Callable[[Problem], Iterable[Reason]]
+Config = Mapping[str, int]
+# Takes a problem, the device's cores and its architecture (90 for sm_90, 0 where it has no number);
+# returns configurations, or a mapping to them from the names of the kernels that share the rule.
+Space = Callable[[Problem, int, int], Sequence[Config] | Mapping[str, Sequence[Config]]]
 
 
 # What a bind returns: launches with the op's arguments by keyword. It may have a method
@@ -60,6 +64,7 @@ class Kernel:
         auto: reasons against choosing it unasked (a definition that is slow above toy size);
             a forced kernel is not held to them.
         tunables: names of the values that a tuned table may set.
+        space: "module:function" or the function that lists values of them worth measuring.
     """
 
     op: str
@@ -74,6 +79,7 @@ class Kernel:
     rule: Rule = _no_rule
     auto: Rule = _no_rule
     tunables: tuple[str, ...] = ()
+    space: str | Space | None = None
 
     def unsupported(self, problem: Problem, arch: str = "") -> tuple[Reason, ...]:
         """Every reason why it cannot run the problem; empty when it can."""
@@ -88,11 +94,32 @@ class Kernel:
                 reasons.append(Reason("limit", f"{axis}={sizes[axis]}", f"{low}..{high}"))
         return (*reasons, *self.rule(problem))
 
+    def configs(self, problem: Problem, cores: int, arch: str = "") -> Sequence[Config]:
+        """Configurations worth measuring, the kernel's own choice, {}, first.
+
+        Of a space that kernels share, values that this one does not have are left out.
+        """
+        number = arch.rpartition("_")[2]
+        listed: Sequence[Config] | Mapping[str, Sequence[Config]] = ()
+        if self.space is not None:
+            space: Space = _loaded(self.space)
+            listed = space(problem, cores, int(number) if number.isdecimal() else 0)
+        found: list[Config] = [{}]
+        for config in listed.get(self.name, ()) if isinstance(listed, Mapping) else listed:
+            mine = {name: value for name, value in config.items() if name in self.tunables}
+            if mine not in found:
+                found.append(mine)
+        return found
+
     def build(self, problem: Problem, context: Context) -> Launcher:
         """Import the body and bind it to a problem."""
-        factory = self.factory
-        if isinstance(factory, str):
-            module, _, function = factory.partition(":")
-            loaded: Factory = getattr(importlib.import_module(module), function)
-            return loaded(problem, context)
+        factory: Factory = _loaded(self.factory)
         return factory(problem, context)
+
+
+def _loaded(place: Any) -> Any:
+    """A function by "module:function", or as it is."""
+    if not isinstance(place, str):
+        return place
+    module, _, function = place.partition(":")
+    return getattr(importlib.import_module(module), function)

@@ -12,7 +12,8 @@ from typing import Literal
 from xgr.errors import Reason, Unsupported
 from xgr.ops.spec import OpSpec, Problem
 from xgr.registry.kernel import Kernel
-from xgr.registry.table import Entry, Tables
+from xgr.registry.table import Entry
+from xgr.registry.tables import Tables
 
 # forces the composition of an op that has one, in place of a kernel's name
 COMPOSED = "composed"
@@ -76,7 +77,7 @@ def select(
         return _force(spec, problem, kernels, reasons, forced, source)
     able = [k for k in kernels if not reasons[k.name] and not tuple(k.auto(problem))]
     able.sort(key=lambda k: -k.priority)
-    entry = tables.lookup(problem) if tables is not None else None
+    entry = tables.lookup(problem, kernels) if tables is not None else None
     passed = _objection(problem, kernels, reasons, entry) if entry is not None else ""
     if entry is not None and not passed:
         tuned = next(k for k in able if k.name == entry.kernel)

@@ -1,111 +1,123 @@
-"""Tuned tables: read, check, walk. A table is a decision tree as plain arrays in JSON.
+"""A tuned table: a decision tree as plain arrays in JSON, read, checked and walked.
 
-Each leaf names a candidate (kernel and the values of its tunables). A table of another schema or
-op version, or one that cannot be walked, is refused with the reason, and priority serves.
+Each leaf names a candidate, which is a kernel and the values of its tunables; a problem that was
+measured as it stands gets the candidate that was fastest then.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
-from xgr.errors import InputError
+from xgr.ops import spec as declared
 from xgr.ops.dtype import MODEL_DTYPES
 from xgr.ops.spec import OpSpec, Problem
+from xgr.registry import features
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a table says about a problem."""
+    """What a table says about a problem.
+
+    Attributes:
+        kernel: the candidate's kernel.
+        config: the values of its tunables.
+        source: table, and leaf or row.
+        over_best: of a leaf, the time that was predicted, in times of the fastest candidate's.
+        predicted_us: of a leaf, microseconds, from those of its rows and the op's count of work.
+        measured_us: of a row, microseconds.
+        warning: the table is of another device.
+    """
 
     kernel: str
     config: Mapping[str, int]
     source: str
+    over_best: float | None = None
+    predicted_us: float | None = None
+    measured_us: float | None = None
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """A decision tree over a problem's axis sizes.
+class Tree:
+    """Nodes in columns; feature[i] < 0 marks a leaf; go left when the value <= threshold.
 
     Attributes:
-        path: where it was read.
-        features: axis names; feature[i] < 0 marks node i as a leaf.
-        feature, threshold, left, right: the tree; go left when size <= threshold.
-        leaf: candidate index of each node (of leaves only).
-        candidates: kernel name and config of each candidate.
+        leaf: candidate of each node (of leaves only).
+        over_best, us_per_work: of each node, see `Entry`; empty where nothing was predicted.
     """
 
-    path: str
-    features: Sequence[str]
     feature: Sequence[int]
     threshold: Sequence[float]
     left: Sequence[int]
     right: Sequence[int]
     leaf: Sequence[int]
+    over_best: Sequence[float] = ()
+    us_per_work: Sequence[float] = ()
+
+    def walk(self, values: Sequence[float]) -> int:
+        """The leaf that values fall in."""
+        feature, threshold, node = self.feature, self.threshold, 0
+        while (at := feature[node]) >= 0:
+            node = self.left[node] if values[at] <= threshold[node] else self.right[node]
+        return node
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The choices of an op in a dtype.
+
+    Attributes:
+        path: where it was read.
+        device: what it was measured on.
+        features: names, see `registry.features`.
+        tree: over them.
+        candidates: kernel name and config of each candidate.
+        rows: features of measured problems -> their fastest candidate and its microseconds.
+        sources: hash of each kernel that was measured, see `registry.source`.
+        warning: handed on to every entry.
+    """
+
+    path: str
+    op: str
+    dtype: str
+    device: str
+    features: tuple[str, ...]
+    tree: Tree
     candidates: Sequence[tuple[str, Mapping[str, int]]]
+    rows: Mapping[tuple[int, ...], tuple[int, float]]
+    sources: Mapping[str, str]
+    warning: str = ""
 
-    def walk(self, problem: Problem) -> Entry:
-        """The candidate of the leaf that the problem falls in."""
-        sizes = problem.sizes
-        values = [sizes.get(name, 0) for name in self.features]
-        node = 0
-        while self.feature[node] >= 0:
-            below = values[self.feature[node]] <= self.threshold[node]
-            node = self.left[node] if below else self.right[node]
-        kernel, config = self.candidates[self.leaf[node]]
-        return Entry(kernel, config, f"tuned table {self.path}, leaf {node}")
-
-
-@dataclass(slots=True)
-class Tables:
-    """The tables of a device, by op and dtype, and why others were refused."""
-
-    by_key: dict[tuple[str, str], Table] = field(default_factory=dict)
-    refused: list[str] = field(default_factory=list)
-
-    def lookup(self, problem: Problem) -> Entry | None:
-        """The entry of a problem, None where there is no table."""
-        table = self.by_key.get((problem.op, problem.dtype))
-        return table.walk(problem) if table is not None else None
-
-    def read(self, folder: Path, specs: Mapping[str, OpSpec]) -> None:
-        """Add the tables of a folder for the ops of this build; the first of an op and dtype stays.
-
-        Raises:
-            InputError: there is no such folder.
-        """
-        if not folder.is_dir():
-            raise InputError(f"no folder of tuned tables at {folder}: give an existing folder")
-        for path in sorted(folder.glob("*.json")):
-            try:
-                raw = json.loads(path.read_text())
-                reason = _mismatch(raw, specs) or self._taken(raw)
-                if not reason:
-                    self.by_key[raw["op"], raw["dtype"]] = _table(path.name, raw, specs[raw["op"]])
-            except (
-                OSError,
-                ValueError,
-                KeyError,
-                TypeError,
-                RecursionError,
-                OverflowError,
-            ) as error:
-                reason = f"cannot be read ({error!r})"
-            if reason:
-                self.refused.append(f"{path.name}: {reason}")
-
-    def _taken(self, raw: Any) -> str:
-        first = self.by_key.get((raw["op"], raw["dtype"]))
-        return f"{first.path} serves {raw['op']} in {raw['dtype']} already" if first else ""
+    def choose(self, problem: Problem) -> Entry:
+        """The candidate of a problem: of its row, else of the leaf that it falls in."""
+        values = features.values(problem, self.features)
+        row = self.rows.get(values)
+        if row is not None:
+            kernel, config = self.candidates[row[0]]
+            source = f"tuned table {self.path}, a measured row"
+            return Entry(kernel, config, source, measured_us=row[1], warning=self.warning)
+        leaf = self.tree.walk(values)
+        kernel, config = self.candidates[self.tree.leaf[leaf]]
+        source = f"tuned table {self.path}, leaf {leaf}"
+        if not self.tree.over_best:
+            return Entry(kernel, config, source, warning=self.warning)
+        over, us = self.tree.over_best[leaf], self.tree.us_per_work[leaf] * work(problem)
+        return Entry(kernel, config, source, over, us, warning=self.warning)
 
 
-def _mismatch(raw: Any, specs: Mapping[str, OpSpec]) -> str:
+def work(problem: Problem) -> int:
+    """What times within a leaf are taken to be proportional to: operations, else bytes."""
+    spec = declared(problem.op)
+    return max(1, spec.flops(problem) or spec.bytes(problem))
+
+
+def mismatch(raw: Any, specs: Mapping[str, OpSpec]) -> str:
+    """Why a table is not for this build; empty when it is."""
     if raw["schema"] != SCHEMA:
         return f"schema {raw['schema']}, this build reads {SCHEMA}"
     if raw["op"] not in specs:
@@ -118,40 +130,59 @@ def _mismatch(raw: Any, specs: Mapping[str, OpSpec]) -> str:
     return ""
 
 
-def _table(name: str, raw: Any, spec: OpSpec) -> Table:
-    tree, features = raw["tree"], raw["features"]
-    strange = (
-        [f for f in features if f not in spec.axes] if isinstance(features, list) else features
-    )
+def parse(path: str, raw: Any, spec: OpSpec, warning: str = "") -> Table:
+    """A table of JSON.
+
+    Raises:
+        ValueError, KeyError, TypeError: it cannot be walked.
+    """
+    known, names = features.names(spec), raw["features"]
+    strange = [f for f in names if f not in known] if isinstance(names, list) else names
     if strange:
-        raise ValueError(f"features {strange} are no axes of {spec.name}")
-    _check_columns(tree)
-    nodes = len(tree["feature"])
-    columns = [tree[key] for key in ("threshold", "left", "right", "leaf")]
-    if nodes == 0 or any(len(column) != nodes for column in columns):
-        raise ValueError("the tree's columns differ in length")
-    for node, feature in enumerate(tree["feature"]):
-        if feature >= len(features):
-            raise ValueError(f"node {node} names feature {feature}")
-        if feature < 0 and not 0 <= tree["leaf"][node] < len(raw["candidates"]):
-            raise ValueError(f"leaf {node} names candidate {tree['leaf'][node]}")
-        # children after their parent: the walk ends
-        if feature >= 0 and not node < min(tree["left"][node], tree["right"][node]) < nodes:
-            raise ValueError(f"node {node} has no children behind it")
-        if feature >= 0 and max(tree["left"][node], tree["right"][node]) >= nodes:
-            raise ValueError(f"node {node} has children outside the tree")
-    threshold, left, right, leaf = columns
+        raise ValueError(f"features {strange} are none of {spec.name}: {', '.join(known)}")
     candidates = [_candidate(c) for c in raw["candidates"]]
-    return Table(name, features, tree["feature"], threshold, left, right, leaf, candidates)
+    tree = _tree(raw["tree"], len(names), len(candidates))
+    sources = raw["sources"]
+    if not isinstance(sources, dict) or not all(type(x) is str for x in sources.values()):
+        raise ValueError("sources is no mapping from kernels to hashes")
+    rows = {}
+    for row in raw.get("rows", ()):
+        key, best, us = tuple(row["features"]), row["best"], row["us"][row["best"]]
+        if len(key) != len(names) or not 0 <= best < len(candidates) or not us > 0:
+            raise ValueError(f"row {list(key)} does not fit the table")
+        rows[key] = (best, us)
+    identity = (raw["op"], raw["dtype"], raw["device"])
+    return Table(path, *identity, tuple(names), tree, candidates, rows, sources, warning)
 
 
-def _check_columns(tree: Any) -> None:
-    """The walk compares and indexes with these, on the way to every bind."""
+def _tree(raw: Any, features: int, candidates: int) -> Tree:
+    keys = ("feature", "threshold", "left", "right", "leaf")
+    predicted = tuple(key for key in ("over_best", "us_per_work") if key in raw)
+    tree = Tree(*(raw[key] for key in keys), **{key: raw[key] for key in predicted})
     for key in ("feature", "left", "right", "leaf"):
-        if not all(type(value) is int for value in tree[key]):
+        if not all(type(value) is int for value in raw[key]):
             raise ValueError(f"{key} holds more than integers")
-    if not all(type(value) in (int, float) and isfinite(value) for value in tree["threshold"]):
-        raise ValueError("threshold holds more than finite numbers")
+    for key in ("threshold", *predicted):
+        if not all(type(value) in (int, float) and isfinite(value) for value in raw[key]):
+            raise ValueError(f"{key} holds more than finite numbers")
+    nodes = len(tree.feature)
+    if nodes == 0 or any(len(raw[key]) != nodes for key in (*keys, *predicted)):
+        raise ValueError("the tree's columns differ in length")
+    if len(predicted) == 1:
+        raise ValueError(f"the tree has {predicted[0]} alone, need over_best and us_per_work")
+    for node, (feature, left, right) in enumerate(
+        zip(tree.feature, tree.left, tree.right, strict=True)
+    ):
+        if feature >= features:
+            raise ValueError(f"node {node} names feature {feature}")
+        if feature < 0 and not 0 <= tree.leaf[node] < candidates:
+            raise ValueError(f"leaf {node} names candidate {tree.leaf[node]}")
+        # children after their parent: the walk ends
+        if feature >= 0 and not node < min(left, right) < nodes:
+            raise ValueError(f"node {node} has no children behind it")
+        if feature >= 0 and max(left, right) >= nodes:
+            raise ValueError(f"node {node} has children outside the tree")
+    return tree
 
 
 def _candidate(raw: Any) -> tuple[str, Mapping[str, int]]:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from xgr.backends.cpu_ref.arrays import Array, Floats
 from xgr.backends.cpu_ref.fast.softmax import exponentials
 from xgr.backends.cpu_ref.scratch import scaled, scratch
+from xgr.ops.spec import Problem
 
 # Queries at a time: enough rows for BLAS, few enough that the scores stay in the cache and a
 # causal block wastes little on the keys after it (measured for prompts of 200 to 3000 tokens).
 BLOCK = 64
+
+
+def space(problem: Problem, cores: int, arch: int) -> Sequence[Mapping[str, int]]:
+    """Blocks worth measuring."""
+    return [{"block": block} for block in (16, 32, 64, 128, 256)]
 
 
 def attend(
@@ -22,6 +30,7 @@ def attend(
     lse: Array | None = None,
     causal: bool = False,
     bias: Floats | None = None,
+    block: int = BLOCK,
 ) -> None:
     """Queries q [n, H, d] over keys and values k, v [L, G, d], which must not be empty.
 
@@ -36,13 +45,14 @@ def attend(
         lse: [n, H], or None where nobody asks.
         causal: a query sees keys up to its own position.
         bias: [H, 2 L - 1] added to the score of a key that stands j - (L - 1) after its query.
+        block: queries at a time.
     """
     (count, heads, size), (length, groups) = q.shape, k.shape[:2]
     share = heads // groups
     keys = scratch.float32("k", k).transpose(1, 2, 0)  # [G, d, L]
     values = scratch.float32("v", v).transpose(1, 0, 2)  # [G, L, d]
-    for lo in range(0, count, BLOCK):
-        part = slice(lo, min(lo + BLOCK, count))
+    for lo in range(0, count, block):
+        part = slice(lo, min(lo + block, count))
         n, first = part.stop - lo, length - count + lo
         seen = first + n if causal else length
         queries = scratch("queries", (groups, n, share, size))

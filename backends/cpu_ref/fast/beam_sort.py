@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,20 +22,31 @@ WIDE = 1 << 18
 FIRST_BLOCK = 2
 
 
+def space(problem: Problem, cores: int, arch: int) -> Sequence[Mapping[str, int]]:
+    """First blocks of rounds, and pruning whatever the size."""
+    rounds = [{"first_block": block, "wide": 1 << 62} for block in (1, 2, 4, 8, 16, 32)]
+    return [*rounds, {"wide": 0}]
+
+
 def build(problem: Problem, context: Context) -> Launcher:
     """A launcher that counts what it visits."""
-    return BeamSort()
+    return BeamSort(**context.config)
 
 
 class BeamSort:
     """The launcher.
+
+    Args:
+        wide: candidates of a request above which tiles are pruned.
+        first_block: candidates a row in the first round.
 
     Attributes:
         visited: candidates that were looked at one by one since the last `reset`.
         candidates: candidates that there were since then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, wide: int = WIDE, first_block: int = FIRST_BLOCK) -> None:
+        self._wide, self._first_block = wide, first_block
         self.visited = self.candidates = 0
 
     def reset(self) -> None:
@@ -73,7 +85,11 @@ class BeamSort:
                 continue
             _clamp(total)
             self.candidates += int(np.count_nonzero(total > -np.inf))
-            ranked = self._pruned(total, width) if total.size > WIDE else self._rounds(total, width)
+            ranked = (
+                self._pruned(total, width)
+                if total.size > self._wide
+                else self._rounds(total, width)
+            )
             chosen = np.sort(ranked) if order == "path" else ranked
             target_rows = slice(target, target + len(chosen))
             row, code[target_rows] = np.divmod(chosen, max(total.shape[1], 1))
@@ -100,7 +116,7 @@ class BeamSort:
         live = np.arange(len(total))
         rest = _keys(total)
         best_row, best_key = np.empty(0, np.int64), np.empty(0, np.int64)
-        block = max(FIRST_BLOCK, -(-width // max(len(total), 1)))
+        block = max(self._first_block, -(-width // max(len(total), 1)))
         while rest.size:
             size = min(block, rest.shape[1])
             if size < rest.shape[1]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from xgr.backends.cpu_ref.arrays import Array, Floats
 from xgr.backends.cpu_ref.buckets import relative_buckets
-from xgr.backends.cpu_ref.fast.attend import attend
+from xgr.backends.cpu_ref.fast.attend import BLOCK, attend
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
 
 def build(problem: Problem, context: Context) -> Launcher:
     """Nothing to prepare."""
-    return _launch
+    return partial(_launch, block=context.config.get("block", BLOCK))
 
 
 @np.errstate(all="ignore")  # a NaN is the caller's, and flows
@@ -32,6 +33,7 @@ def _launch(
     scale: float,
     out: Array,
     bias: Array | None = None,
+    block: int = BLOCK,
 ) -> None:
     bounds = q_start.tolist()
     prompts = zip(prompt_start.tolist(), prompt_len.tolist(), strict=True)
@@ -41,7 +43,10 @@ def _launch(
             by_distance = None
             if bias is not None:
                 by_distance = _by_distance(bias, length, max_distance, causal)
-            attend(q[lo:hi], k[keys], v[keys], scale, out[lo:hi], causal=causal, bias=by_distance)
+            attend(
+                q[lo:hi], k[keys], v[keys], scale, out[lo:hi],
+                causal=causal, bias=by_distance, block=block,
+            )  # fmt: skip
     out[bounds[-1] :] = 0
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from xgr.backends.cpu_ref.arrays import Array
-from xgr.backends.cpu_ref.fast.attend import attend
+from xgr.backends.cpu_ref.fast.attend import BLOCK, attend
 from xgr.backends.cpu_ref.rows import dead_rows, live_rows
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
@@ -17,7 +19,7 @@ def build(problem: Problem, context: Context) -> Launcher:
     Nor to plan: reading the bounds of a batch costs a microsecond, and a plan that was kept could
     be of another batch than the arrays.
     """
-    return _launch
+    return partial(_launch, block=context.config.get("block", BLOCK))
 
 
 @np.errstate(all="ignore")  # a NaN is the caller's, and flows
@@ -33,6 +35,7 @@ def _launch(
     scale: float,
     out: Array,
     lse: Array,
+    block: int = BLOCK,
 ) -> None:
     prompts = zip(prompt_start.tolist(), prompt_len.tolist(), strict=True)
     for rows, (start, length) in zip(live_rows(row_start, live), prompts, strict=True):
@@ -40,6 +43,6 @@ def _launch(
             out[rows], lse[rows] = 0, -np.inf
         else:
             keys = slice(start, start + length)
-            attend(q[rows], k[keys], v[keys], scale, out[rows], lse[rows])
+            attend(q[rows], k[keys], v[keys], scale, out[rows], lse[rows], block=block)
     for rows in dead_rows(row_start, live, len(q)):
         out[rows], lse[rows] = 0, -np.inf
