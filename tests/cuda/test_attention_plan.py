@@ -25,6 +25,7 @@ from xgr.backends.cuda.staged_attention.heuristic import (
     space,
     tile_count,
 )
+from xgr.backends.cuda.staged_attention.hopper import own_block
 from xgr.conformance import Outcome, run_case
 from xgr.errors import InputError
 from xgr.ops import spec
@@ -87,19 +88,43 @@ def test_a_tuned_value_overrules(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "block_m", "splits"),
+    ("sizes", "tile", "splits"),
     [
-        ({"R": 128, "T": 1024}, 64, 4),
-        ({"R": 512, "T": 256}, 64, 1),
-        ({"R": 512, "T": 8192}, 128, 2),
-        ({"R": 8192, "B": 16, "T": 16 * 1024}, 128, 1),
+        ({"R": 128, "T": 256}, (64, 128), 1),
+        ({"R": 128, "T": 1024}, (64, 128), 4),
+        ({"R": 512, "T": 1024}, (64, 128), 1),
+        ({"R": 512, "T": 8192}, (128, 128), 2),
+        ({"R": 8192, "B": 16, "T": 16 * 256}, (64, 64), 1),
+        ({"R": 8192, "B": 16, "T": 16 * 1024}, (128, 128), 1),
     ],
 )
-def test_wide_tiles_where_they_fill_the_machine(
-    sizes: dict[str, int], block_m: int, splits: int
-) -> None:
+def test_tiles_on_sm_90(sizes: dict[str, int], tile: tuple[int, int], splits: int) -> None:
     got = choose_hopper(staged("bfloat16", **sizes), H200["cores"], {})
-    assert (got.block_m, got.splits) == (block_m, splits)
+    assert (got.block_m, got.block_n) == tile
+    assert got.splits == splits
+
+
+@given(st.integers(1, 600), st.integers(1, 40), st.integers(0, 20_000), st.sampled_from([64, 128]))
+def test_no_part_on_sm_90_is_short(rows: int, requests: int, tokens: int, size: int) -> None:
+    problem = staged(R=rows * requests, B=requests, T=tokens * requests, d=size)
+    got = choose_hopper(problem, H200["cores"], {})
+    assert got.splits == 1 or tokens >= 256 * got.splits
+
+
+@pytest.mark.parametrize(
+    ("sizes", "tile", "keys"),
+    [
+        ({}, {"block_n": 128}, 128),
+        ({}, {"stages": 4}, 128),
+        ({}, {}, 64),  # two blocks an SM
+        ({}, {"block_m": 128, "block_n": 128}, 64),  # no room
+        ({"d": 64}, {"block_m": 128, "block_n": 128}, 128),
+        ({"H": 64}, {"block_n": 128}, 64),  # a consumer has 24 of them
+    ],
+)
+def test_own_keys_of_a_unit(sizes: dict[str, int], tile: dict[str, int], keys: int) -> None:
+    shape = replace(Tiles(64, 64, warps=4, stages=2), **tile)
+    assert own_block(staged(S=3, **sizes), shape) == keys
 
 
 def test_a_tuned_value_overrules_on_sm_90() -> None:

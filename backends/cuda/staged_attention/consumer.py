@@ -101,7 +101,7 @@ def consume(
             leave(acc, top, total, sums, stats, first_part + part, SIZE)
             done = is_last(arrivals, place, parts)
             if done:
-                acc, top, total = join(sums, stats, first_part, parts, SIZE, SPLITS)
+                acc, top, total = join(sums, stats, first_part, parts, SIZE)
     if done:
         index = gl.arange(0, CONSUMER, gl.SliceLayout(1, ACC))
         one = begin + index // GROUP
@@ -292,31 +292,33 @@ def is_last(arrivals, place, parts):
 
 
 @gluon.jit
-def join(sums, stats, slot, parts, SIZE: gl.constexpr, SPLITS: gl.constexpr):
+def join(sums, stats, slot, parts, SIZE: gl.constexpr):
     """The running softmax over all parts, in their order; `slot` is the first one's."""
     ACC: gl.constexpr = product(SIZE)
     row = gl.arange(0, CONSUMER, gl.SliceLayout(1, ACC))
     column = gl.arange(0, SIZE, gl.SliceLayout(0, ACC))
     stats += slot.to(gl.int64) * (2 * CONSUMER) + row
     at = sums + slot.to(gl.int64) * (CONSUMER * SIZE) + row[:, None] * SIZE + column[None, :]
-    # other blocks wrote them: read past this SM's own cache
-    top = gl.load(stats, cache_modifier=".cg")
-    for one in gl.static_range(1, SPLITS):
-        other = gl.minimum(one, parts - 1)
-        top = gl.maximum(top, gl.load(stats + other * (2 * CONSUMER), cache_modifier=".cg"))
-    base = gl.where(top == NONE, 0.0, top)
     acc = gl.zeros([CONSUMER, SIZE], gl.float32, ACC)
+    top = gl.full([CONSUMER], NONE, gl.float32, gl.SliceLayout(1, ACC))
     total = gl.zeros([CONSUMER], gl.float32, gl.SliceLayout(1, ACC))
-    # two at a time, so that one is on its way while the other is added
+    # two at a time, all that is read of them at once
     for one in range(0, parts, 2):
         other = gl.minimum(one + 1, parts - 1)
         first, second = stats + one * (2 * CONSUMER), stats + other * (2 * CONSUMER)
+        # other blocks wrote them: read past this SM's own cache
+        first_top = gl.load(first, cache_modifier=".cg")
+        second_top = gl.load(second, cache_modifier=".cg")
+        first_total = gl.load(first + CONSUMER, cache_modifier=".cg")
+        second_total = gl.load(second + CONSUMER, cache_modifier=".cg")
         values = gl.load(at + one * (CONSUMER * SIZE), cache_modifier=".cg")
         others = gl.load(at + other * (CONSUMER * SIZE), cache_modifier=".cg")
-        weight = gl.exp2(gl.load(first, cache_modifier=".cg") - base)
-        more = gl.exp2(gl.load(second, cache_modifier=".cg") - base)
-        more = gl.where(one + 1 < parts, more, 0.0)
-        total += weight * gl.load(first + CONSUMER, cache_modifier=".cg")
-        total += more * gl.load(second + CONSUMER, cache_modifier=".cg")
-        acc += values * weight[:, None] + others * more[:, None]
+        second_top = gl.where(one + 1 < parts, second_top, NONE)
+        highest = gl.maximum(top, gl.maximum(first_top, second_top))
+        base = gl.where(highest == NONE, 0.0, highest)
+        kept = gl.exp2(top - base)
+        weight, more = gl.exp2(first_top - base), gl.exp2(second_top - base)
+        total = total * kept + first_total * weight + second_total * more
+        acc = acc * kept[:, None] + values * weight[:, None] + others * more[:, None]
+        top = highest
     return acc, top, total

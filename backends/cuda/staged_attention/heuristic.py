@@ -24,6 +24,9 @@ TUNABLES = ("block_m", "block_n", "warps", "stages", "splits", "chunk")
 WARPGROUP = 64
 # keys below which a part of the prompt costs more than it saves
 SHORTEST_PART = 256
+# what a tile in parts costs more, and each part of it; estimated microseconds on an H200
+JOIN, JOIN_PART = 3.0, 0.6
+PARTS = (1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +76,58 @@ def choose(problem: Problem, cores: int, arch: int, config: Mapping[str, int]) -
 
 
 def choose_hopper(problem: Problem, cores: int, config: Mapping[str, int]) -> Tiles:
-    """Tiles of a problem for the sm_90 kernel, one warpgroup or two; arguments as of `choose`.
+    """Tiles of a problem for the sm_90 kernel; arguments as of `choose`.
 
-    Two share K and V and so read half as much. They are taken where that leaves the blocks of a
-    full machine, of their own or as parts of the prompt, something to do.
+    The cheapest by `_Shape.cost` of every shape that fits `config`, whole or in parts.
     """
-    mean = problem.sizes["T"] // max(1, problem.sizes["B"])
-    wide = Tiles(2 * WARPGROUP, 128, warps=4, stages=2, chunk=2)
-    parts = _blocks(problem, wide) * max(1, mean // (2 * SHORTEST_PART))
-    tiles = wide if parts >= cores * 3 // 4 else Tiles(WARPGROUP, 64, warps=4, stages=2, chunk=4)
-    tiles = replace(tiles, **{k: v for k, v in config.items() if k not in ("splits", "warps")})
-    splits = min(SPLITS, mean // SHORTEST_PART, cores // max(1, _blocks(problem, tiles)))
-    splits = max(1, config.get("splits", splits))
-    return replace(tiles, splits=1 << (splits.bit_length() - 1))
+    fixed = {k: v for k, v in config.items() if k not in ("splits", "warps")}
+    splits = [1 << (max(1, config["splits"]).bit_length() - 1)] if "splits" in config else PARTS
+    shapes = [one for one in HOPPER_SHAPES if one.tiles.block_m == config.get("block_m")]
+    keys = max(1, problem.sizes["T"] // max(1, problem.sizes["B"]))
+
+    def cost(choice: tuple[_Shape, int]) -> float:
+        shape, splits = choice
+        return shape.cost(_blocks(problem, shape.tiles), keys, splits, cores)
+
+    shape, count = min(product(shapes or HOPPER_SHAPES, splits), key=cost)
+    return replace(shape.tiles, **fixed, splits=count)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """Tiles of the sm_90 kernel and what they cost, in estimated microseconds on an H200.
+
+    Attributes:
+        resident: blocks that an SM holds.
+        block: of a block without units.
+        unit: of a unit where an SM holds one block.
+        shared_unit: of a unit of each of several blocks.
+    """
+
+    tiles: Tiles
+    resident: int
+    block: float
+    unit: float
+    shared_unit: float
+
+    def cost(self, blocks: int, keys: int, splits: int, cores: int) -> float:
+        """Of `blocks` tiles over so many keys each, cut into `splits` parts."""
+        if splits > max(1, keys // SHORTEST_PART):
+            return float("inf")
+        load = -(-blocks * splits // cores)
+        units = -(-keys // (self.tiles.block_n * splits))
+        each = self.block + units * (self.unit if load == 1 else self.shared_unit)
+        if splits > 1:
+            each += JOIN + JOIN_PART * splits
+        return -(-load // self.resident) * each
+
+
+# two warpgroups share K and V, and so read half as much
+HOPPER_SHAPES = (
+    _Shape(Tiles(64, 64, warps=4, stages=2, chunk=4), 2, block=6.0, unit=0.77, shared_unit=1.03),
+    _Shape(Tiles(64, 128, warps=4, stages=2, chunk=2), 1, block=5.5, unit=1.12, shared_unit=1.12),
+    _Shape(Tiles(128, 128, warps=4, stages=2, chunk=2), 1, block=8.9, unit=1.63, shared_unit=1.63),
+)
 
 
 def space(problem: Problem, cores: int, arch: int) -> Mapping[str, Sequence[Mapping[str, int]]]:
@@ -95,7 +137,7 @@ def space(problem: Problem, cores: int, arch: int) -> Mapping[str, Sequence[Mapp
             (64, 64, 4, 3), (64, 128, 4, 2), (128, 128, 8, 2),
         ))),
         "cuda.hopper": list(_space(problem, cores, (
-            (64, 64, 4, 2), (64, 128, 4, 2), (128, 128, 4, 2), (128, 64, 4, 3),
+            (64, 64, 4, 2), (64, 64, 4, 4), (64, 128, 4, 2), (128, 128, 4, 2),
         ))),
     }  # fmt: skip
 
@@ -134,8 +176,6 @@ HOPPER: Mapping[str, Any] = {
     "dtypes": ("bfloat16", "float16"),
     "rule": _one_warpgroup,
     "tunables": ("block_m", "block_n", "stages", "splits", "chunk"),
-    # behind cuda.triton until it has run
-    "priority": 5,
 }
 
 

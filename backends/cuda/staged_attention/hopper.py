@@ -10,7 +10,12 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from xgr.backends.cuda.device import multiprocessors
-from xgr.backends.cuda.staged_attention.heuristic import WARPGROUP, choose_hopper, power_of_two
+from xgr.backends.cuda.staged_attention.heuristic import (
+    WARPGROUP,
+    Tiles,
+    choose_hopper,
+    power_of_two,
+)
 from xgr.backends.cuda.staged_attention.hopper_kernel import hopper_kernel
 from xgr.backends.cuda.staged_attention.launch import grid, positive, strides, workspaces
 from xgr.errors import Reason, Unsupported
@@ -20,11 +25,28 @@ from xgr.registry.kernel import Context, Launcher
 LOG2_E = math.log2(math.e)
 # elements that hardware copies want rows and heads to begin at multiples of: 16 bytes
 ALIGNED = 8
+# bytes of shared memory of an SM that tiles can have
+SHARED = 225 * 1024
 
 
 def build(problem: Problem, context: Context) -> Launcher:
     """Choose tiles and allocate the workspaces of a split prompt."""
     return HopperAttention(problem, context)
+
+
+def own_block(problem: Problem, tiles: Tiles) -> int:
+    """Own keys of a unit: all of a consumer's, if the shared memory that is left holds them.
+
+    They are on their way from the beginning then. A second block of an SM is worth more.
+    """
+    a = problem.sizes
+    keys = a.get("S", 0) * (WARPGROUP // (a["H"] // a["G"]))
+    vector, consumers = 2 * a["d"], tiles.block_m // WARPGROUP
+    ring = (2 * tiles.stages * tiles.block_n + tiles.block_m) * vector
+    two = tiles.block_m == tiles.block_n == 64 and 2 * (ring + 128 * vector) <= SHARED
+    if keys <= 64 or two:
+        return 64
+    return 128 if ring + 2 * consumers * 128 * vector <= SHARED else 64
 
 
 class HopperAttention:
@@ -45,20 +67,25 @@ class HopperAttention:
         element = {"bfloat16": gl.bfloat16, "float16": gl.float16}[problem.dtype]
         self._tile = [self.tiles.block_n, a["d"]]
         self._layout = gl.NVMMASharedLayout.get_default_for(self._tile, element)
+        own = own_block(problem, self.tiles)
         self._constants = {
             "GROUP": a["H"] // a["G"],
             "SIZE": a["d"],
             "REQUESTS": power_of_two(a["B"] + 1),
             "CONSUMERS": consumers,
             "BLOCK_N": self.tiles.block_n,
-            "BLOCK_OWN": 64,
+            "BLOCK_OWN": own,
             "STAGES": self.tiles.stages,
             "SPLITS": self.tiles.splits,
             "CHUNK": self.tiles.chunk,
             "num_warps": self.tiles.warps,
+            # a launch may begin before the one before it has ended; the kernel waits for it
+            "launch_pdl": True,
         }
         if consumers == 1:
-            self._constants["maxnreg"] = 128  # for two blocks an SM
+            # of two blocks an SM, or enough for units of 128 keys
+            wide = max(self.tiles.block_n, own) > 64
+            self._constants["maxnreg"] = 168 if wide else 128
 
     def __call__(
         self,

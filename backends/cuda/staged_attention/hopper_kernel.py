@@ -14,8 +14,12 @@ the first, so that no other has a mask.
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from xgr.backends.cuda.staged_attention.consumer import CONSUMER, consume
+
+# every warp holds a vector whole, and so sums it by itself
+EVERY_WARP = gl.constexpr(gl.SliceLayout(1, gl.BlockedLayout([1, 1], [32, 1], [1, 4], [0, 1])))
 
 
 @gluon.jit(do_not_specialize=["rows", "requests", "step"])
@@ -63,11 +67,38 @@ def hopper_kernel(
         SPLITS: greatest number of parts of a tile.
         CHUNK: least number of units of a part.
     """
+    gdc_launch_dependents()
+    TILE: gl.constexpr = k.layout
+    PLACES: gl.constexpr = gl.NVMMASharedLayout.get_default_for([CONSUMER, SIZE], k.dtype)
+    k_ring = gl.allocate_shared_memory(k.dtype, [STAGES, BLOCK_N, SIZE], TILE)
+    v_ring = gl.allocate_shared_memory(k.dtype, [STAGES, BLOCK_N, SIZE], TILE)
+    q_tile = gl.allocate_shared_memory(k.dtype, [CONSUMERS, CONSUMER, SIZE], PLACES)
+    own_shape: gl.constexpr = [CONSUMERS, BLOCK_OWN if k_own is not None else 8, SIZE]
+    k_tile = gl.allocate_shared_memory(k.dtype, own_shape, PLACES)
+    v_tile = gl.allocate_shared_memory(k.dtype, own_shape, PLACES)
+    signals: gl.constexpr = mbarrier.MBarrierLayout()
+    k_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], signals)
+    v_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], signals)
+    k_free = gl.allocate_shared_memory(gl.int64, [STAGES, 1], signals)
+    v_free = gl.allocate_shared_memory(gl.int64, [STAGES, 1], signals)
+    for stage in gl.static_range(STAGES):
+        mbarrier.init(k_full.index(stage), count=1)
+        mbarrier.init(v_full.index(stage), count=1)
+        mbarrier.init(k_free.index(stage), count=CONSUMERS)
+        mbarrier.init(v_free.index(stage), count=CONSUMERS)
+
     ROWS: gl.constexpr = CONSUMER // GROUP * CONSUMERS
     group, part, tile = gl.program_id(0) // SPLITS, gl.program_id(0) % SPLITS, gl.program_id(1)
 
+    index = gl.arange(0, REQUESTS, EVERY_WARP)
+    near = gl.minimum(index, requests - 1)
+    warm(row_start + near)
+    warm(live + near)
+    warm(prompt_start + near)
+    warm(prompt_len + near)
+    # up to here while the launch before still runs, whose results are read from here on
+    gdc_wait()
     # rows of nobody are those of one request more, of which none is live
-    index = gl.arange(0, REQUESTS, gl.BlockedLayout([1], [32], [4], [0]))
     listed = index < requests
     starts = gl.load(row_start + index, mask=index <= requests, other=rows)
     lives = gl.load(live + index, mask=listed, other=0)
@@ -92,25 +123,6 @@ def hopper_kernel(
     last = unit + count - 1
     # the first part, which is never shorter than another, has the own tokens as well
     own = gl.where((part == 0) & (begin < alive), step, 0)
-
-    TILE: gl.constexpr = k.layout
-    PLACES: gl.constexpr = gl.NVMMASharedLayout.get_default_for([CONSUMER, SIZE], k.dtype)
-    k_ring = gl.allocate_shared_memory(k.dtype, [STAGES, BLOCK_N, SIZE], TILE)
-    v_ring = gl.allocate_shared_memory(k.dtype, [STAGES, BLOCK_N, SIZE], TILE)
-    q_tile = gl.allocate_shared_memory(k.dtype, [CONSUMERS, CONSUMER, SIZE], PLACES)
-    own_shape: gl.constexpr = [CONSUMERS, BLOCK_OWN if k_own is not None else 8, SIZE]
-    k_tile = gl.allocate_shared_memory(k.dtype, own_shape, PLACES)
-    v_tile = gl.allocate_shared_memory(k.dtype, own_shape, PLACES)
-    signals: gl.constexpr = mbarrier.MBarrierLayout()
-    k_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], signals)
-    v_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], signals)
-    k_free = gl.allocate_shared_memory(gl.int64, [STAGES, 1], signals)
-    v_free = gl.allocate_shared_memory(gl.int64, [STAGES, 1], signals)
-    for stage in gl.static_range(STAGES):
-        mbarrier.init(k_full.index(stage), count=1)
-        mbarrier.init(v_full.index(stage), count=1)
-        mbarrier.init(k_free.index(stage), count=CONSUMERS)
-        mbarrier.init(v_free.index(stage), count=CONSUMERS)
 
     ring = (k_ring, v_ring, k_full, v_full, k_free, v_free)
     place = (tile * (gl.num_programs(0) // SPLITS) + group) * CONSUMERS
@@ -140,6 +152,13 @@ def hopper_kernel(
             [1],
             [24],
         )
+
+
+@gluon.jit
+def warm(at):
+    """Bring lines to the L2 cache, where a launch that still writes them finds them too."""
+    fetch: gl.constexpr = "prefetch.global.L2 [$1]; mov.b32 $0, 0;"
+    gl.inline_asm_elementwise(fetch, "=r,l", [at], dtype=gl.int32, is_pure=False, pack=1)
 
 
 @gluon.jit
