@@ -1,7 +1,5 @@
 """One level of beam search: scan the rows, choose the survivors, order them."""
 
-from xgr.backends.cuda.beam_step.blocks import TUNABLES, space
-
-__all__ = ["FACTS", "space"]
+from xgr.backends.cuda.beam_step.blocks import TUNABLES
 
 FACTS = {"triton": {"tunables": TUNABLES}}

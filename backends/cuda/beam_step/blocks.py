@@ -21,14 +21,16 @@ class Blocks:
         warps: of a block that reads rows whole.
         gathered: children of a row that are looked up at once.
         gather_warps: of a block that only looks up children.
+        select_warps: of the block that chooses for a request.
         chunk: most keys that a cut holds in registers.
         step: most candidates that are opened at once.
     """
 
     block: int = 8192
-    warps: int = 8
+    warps: int = 4
     gathered: int = 1024
     gather_warps: int = 4
+    select_warps: int = 16
     chunk: int = 8192
     step: int = 4096
 
@@ -43,8 +45,8 @@ def space(problem: Problem, cores: int, arch: int) -> Sequence[Mapping[str, int]
 
 def _space(chosen: Blocks, problem: Problem) -> Iterator[Blocks]:
     yield chosen
-    for step in (2048, 8192):
-        yield replace(chosen, step=step)
+    for step, warps in product((2048, 4096, 8192), (16, 32)):
+        yield replace(chosen, step=step, select_warps=warps)
     constrained = problem.flag("trie", False)
     if not constrained or problem.flag("normalize") == "level":
         for block, warps in product((2048, 4096, 8192), (4, 8, 16)):

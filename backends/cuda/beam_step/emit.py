@@ -23,8 +23,7 @@ def emit(
     found,
     entries,
     tile_row,
-    tile_start,
-    low_of,
+    tile_first,
     descriptor,
     code,
     level,
@@ -55,10 +54,10 @@ def emit(
     entry = tl.load(entries + spread * _TILE + chosen, mask=used, other=0)
     tile = spread + entry // _TILE
     row = tl.load(tile_row + tile, mask=used, other=0)
-    column = tl.load(tile_start + tile, mask=used, other=0) + entry % _TILE
+    column = tl.load(tile_first + tile, mask=used, other=0) + entry % _TILE
     node = tl.zeros_like(column)
     if TRIE:
-        node = tl.load(low_of + row, mask=used, other=0) + column
+        node = column
         column = tl.load(codes_of(descriptor, code, level) + node, mask=used, other=0)
     to = place
     if RANKED:

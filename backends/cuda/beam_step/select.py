@@ -35,6 +35,8 @@ ROOM = 2
 
 _TILE, _ROOM = tl.constexpr(TILE), tl.constexpr(ROOM)
 _NAN_LOGIT = tl.constexpr(NAN_LOGIT)
+# things of a list that are looked up at once
+_LANES = tl.constexpr(512)
 
 
 @triton.jit(do_not_specialize=["level", "K", "tiles"])
@@ -57,11 +59,18 @@ def select(
     row_start_out,
     out_width,
     groups_kept,
+    group_first,
+    group_count,
+    group_base,
+    group_norm,
     tile_keys,
     tile_ids,
     tiles_kept,
     tile_row,
-    tile_start,
+    tile_first,
+    tile_word,
+    tile_base,
+    tile_norm,
     keys,
     entries,
     kept,
@@ -107,25 +116,36 @@ def select(
         keep(group_max, n, threshold, ties, groups_kept + spread, None, STEP)
         tl.debug_barrier()
         floor = tl.where(ties == 0, threshold + 1, threshold)
+        _look_up_groups(
+            groups_kept + spread, groups, group_first + spread, group_count + spread,
+            group_base + spread, group_norm + spread, first, count_of, cumulative, norm, K, tiles,
+            TRIE, SLOTS, LOG,
+        )  # fmt: skip
+        tl.debug_barrier()
+        listed, ids = tile_keys + spread * RATIO, tile_ids + spread * RATIO
         opened = _open_groups(
-            groups_kept + spread, groups, floor, tile_max, count_of, cumulative, norm, first, K,
-            tiles, tile_keys + spread * RATIO, tile_ids + spread * RATIO,
-            TRIE, STRICT, SLOTS, LOG, GROUPS,
+            groups, floor, group_first + spread, group_count + spread, group_base + spread,
+            group_norm + spread, tile_max + first.to(tl.int64) * tiles, listed, ids,
+            STRICT, LOG, GROUPS,
         )  # fmt: skip
         tl.debug_barrier()
         cut = opened > _ROOM * want
         if cut:
-            there = tile_keys + spread * RATIO
-            threshold, ties, remain, _ = best_of(there, opened, want, want // 8, LARGE)
-            keep(there, opened, threshold, ties, tiles_kept + spread, None, STEP)
+            threshold, ties, remain, _ = best_of(listed, opened, want, want // 8, LARGE)
+            keep(listed, opened, threshold, ties, tiles_kept + spread, None, STEP)
             tl.debug_barrier()
             floor = tl.where(ties == 0, threshold + 1, threshold)
             opened = remain
+        _look_up_tiles(
+            tiles_kept + spread, ids, opened, cut, tile_row + spread, tile_first + spread,
+            tile_word + spread, tile_base + spread, tile_norm + spread, first, low_of, count_of,
+            legal, cumulative, norm, K, tiles, TRIE,
+        )  # fmt: skip
+        tl.debug_barrier()
         found_here = _open_tiles(
-            tiles_kept + spread, tile_ids + spread * RATIO, opened, cut, floor, low_of, count_of,
-            legal, cumulative, norm, logits, stride_row, stride_code, descriptor, code, level,
-            first, K, tiles, tile_row + spread, tile_start + spread, keys + spread * _TILE,
-            entries + spread * _TILE, TRIE, STRICT, TILES,
+            opened, floor, tile_row + spread, tile_first + spread, tile_word + spread,
+            tile_base + spread, tile_norm + spread, logits, stride_row, stride_code, descriptor,
+            code, level, keys + spread * _TILE, entries + spread * _TILE, TRIE, STRICT, TILES,
         )  # fmt: skip
         tl.debug_barrier()
         there = keys + spread * _TILE
@@ -138,22 +158,52 @@ def select(
 
 
 @triton.jit
-def _open_groups(
+def _look_up_groups(
     groups_kept,
     groups,
-    floor,
-    tile_max,
+    group_first,
+    group_count,
+    group_base,
+    group_norm,
+    first,
     count_of,
     cumulative,
     norm,
-    first,
     K,
     tiles,
+    TRIE: tl.constexpr,
+    SLOTS: tl.constexpr,
+    LOG: tl.constexpr,
+):
+    """What opening a group takes, in lists: its tiles, and how their logits become scores."""
+    for at in range(0, groups, _LANES):
+        place = at + tl.arange(0, _LANES)
+        used = place < groups
+        entry = tl.load(groups_kept + place, mask=used, other=0)
+        here, slot = entry // SLOTS, entry % SLOTS
+        size, base, lse = _facts(first + here, used, count_of, cumulative, norm, K, TRIE)
+        shift = group_shift(size, SLOTS, LOG)
+        begin = slot << shift
+        count = tl.minimum(1 << shift, tl.cdiv(size, _TILE) - begin)
+        # tiles are numbered through the rows of a request
+        tl.store(group_first + place, here * tiles + begin, mask=used)
+        tl.store(group_count + place, count, mask=used)
+        tl.store(group_base + place, base, mask=used)
+        tl.store(group_norm + place, lse, mask=used)
+
+
+@triton.jit
+def _open_groups(
+    groups,
+    floor,
+    group_first,
+    group_count,
+    group_base,
+    group_norm,
+    tile_max,
     tile_keys,
     tile_ids,
-    TRIE: tl.constexpr,
     STRICT: tl.constexpr,
-    SLOTS: tl.constexpr,
     LOG: tl.constexpr,
     GROUPS: tl.constexpr,
 ):
@@ -163,46 +213,81 @@ def _open_groups(
     for at in range(0, groups, GROUPS):
         place = at + tl.arange(0, GROUPS)
         used = place < groups
-        entry = tl.load(groups_kept + place, mask=used, other=0)
-        here, slot = entry // SLOTS, entry % SLOTS
-        row = first + here
-        size, base, lse = _facts(row, used, count_of, cumulative, norm, K, TRIE)
-        shift = group_shift(size, SLOTS, LOG)
-        tile = (slot << shift)[:, None] + lane
-        inside = used[:, None] & (lane < (1 << shift)[:, None]) & (tile * _TILE < size[:, None])
-        spot = row.to(tl.int64)[:, None] * tiles + tile
-        best = tl.load(tile_max + spot, mask=inside, other=EMPTY)
+        count = tl.load(group_count + place, mask=used, other=0)
+        begin = tl.load(group_first + place, mask=used, other=0)
+        base = tl.load(group_base + place, mask=used, other=0.0)
+        lse = tl.load(group_norm + place, mask=used, other=0.0)
+        tile = begin[:, None] + lane
+        best = tl.load(tile_max + tile, mask=lane < count[:, None], other=EMPTY)
         key = score_key(best, base[:, None], lse[:, None], STRICT)
         taken = key >= floor
         at_place, before = _places(taken, before)
         tl.store(tile_keys + at_place, key, mask=taken)
-        tl.store(tile_ids + at_place, here[:, None] * tiles + tile, mask=taken)
+        tl.store(tile_ids + at_place, tile, mask=taken)
     return before
 
 
 @triton.jit
-def _open_tiles(
+def _look_up_tiles(
     tiles_kept,
     tile_ids,
     opened,
     cut,
-    floor,
+    tile_row,
+    tile_first,
+    tile_word,
+    tile_base,
+    tile_norm,
+    first,
     low_of,
     count_of,
     legal,
     cumulative,
     norm,
+    K,
+    tiles,
+    TRIE: tl.constexpr,
+):
+    """What opening a tile takes, in lists: its row, its first child or code, which ones count."""
+    for at in range(0, opened, _LANES):
+        place = at + tl.arange(0, _LANES)
+        used = place < opened
+        # a list that was not cut is read as it is
+        chosen = tl.load(tiles_kept + place, mask=used & cut, other=0)
+        chosen = tl.where(cut, chosen, place)
+        tile = tl.load(tile_ids + chosen, mask=used, other=0)
+        row, of_row = first + tile // tiles, tile % tiles
+        size, base, lse = _facts(row, used, count_of, cumulative, norm, K, TRIE)
+        begin = of_row * _TILE
+        if legal is not None:
+            word = tl.load(legal + row.to(tl.int64) * tiles + of_row, mask=used, other=0)
+        else:
+            left = tl.minimum(size - begin, _TILE)
+            word = tl.where(left == _TILE, -1, (1 << left) - 1)
+        if TRIE:
+            begin += tl.load(low_of + row, mask=used, other=0)
+        tl.store(tile_row + place, row, mask=used)
+        tl.store(tile_first + place, begin, mask=used)
+        tl.store(tile_word + place, word, mask=used)
+        tl.store(tile_base + place, base, mask=used)
+        tl.store(tile_norm + place, lse, mask=used)
+
+
+@triton.jit
+def _open_tiles(
+    opened,
+    floor,
+    tile_row,
+    tile_first,
+    tile_word,
+    tile_base,
+    tile_norm,
     logits,
     stride_row,
     stride_code,
     descriptor,
     code,
     level,
-    first,
-    K,
-    tiles,
-    tile_row,
-    tile_start,
     keys,
     entries,
     TRIE: tl.constexpr,
@@ -211,7 +296,7 @@ def _open_tiles(
 ):
     """Lists the candidates of the tiles that are not below the floor, and returns how many.
 
-    An entry is 32 times the tile's place in `tile_row` and `tile_start`, and the child's in it.
+    An entry is 32 times the tile's place in the lists of tiles, and the child's in it.
     """
     lane = tl.arange(0, _TILE)[None, :]
     if TRIE:
@@ -220,23 +305,15 @@ def _open_tiles(
     for at in range(0, opened, TILES):
         place = at + tl.arange(0, TILES)
         used = place < opened
-        # a list that was not cut is read as it is
-        chosen = tl.load(tiles_kept + place, mask=used & cut, other=0)
-        chosen = tl.where(cut, chosen, place)
-        tile = tl.load(tile_ids + chosen, mask=used, other=0)
-        row, start = first + tile // tiles, tile % tiles * _TILE
-        tl.store(tile_row + place, row, mask=used)
-        tl.store(tile_start + place, start, mask=used)
-        size, base, lse = _facts(row, used, count_of, cumulative, norm, K, TRIE)
-        column = start[:, None] + lane
-        inside = used[:, None] & (column < size[:, None])
-        if legal is not None:
-            spot = row.to(tl.int64) * tiles + tile % tiles
-            word = tl.load(legal + spot, mask=used, other=0)
-            inside &= ((word[:, None] >> lane) & 1) == 1
+        word = tl.load(tile_word + place, mask=used, other=0)
+        row = tl.load(tile_row + place, mask=used, other=0)
+        begin = tl.load(tile_first + place, mask=used, other=0)
+        base = tl.load(tile_base + place, mask=used, other=0.0)
+        lse = tl.load(tile_norm + place, mask=used, other=0.0)
+        column = begin[:, None] + lane
+        inside = ((word[:, None] >> lane) & 1) == 1
         if TRIE:
-            low = tl.load(low_of + row, mask=used, other=0)
-            column = tl.load(code + low[:, None] + column, mask=inside, other=0)
+            column = tl.load(code + column, mask=inside, other=0)
         spot = row.to(tl.int64)[:, None] * stride_row + column.to(tl.int64) * stride_code
         logit = tl.load(logits + spot, mask=inside, other=-float("inf")).to(tl.float32)
         score = score_of(logit, base[:, None], lse[:, None])

@@ -13,8 +13,9 @@ from xgr.backends.cuda.beam_step.select import ROOM, select
 from xgr.ops.dtype import float32, int32
 from xgr.registry.kernel import Context
 
-# of a thread of 16 warps: what is there, which the compiler would rather halve and spill
-REGISTERS = 128
+# of a multiprocessor, and of a thread where many blocks share it: the compiler is told what is
+# there, or it takes fewer and spills
+REGISTERS, SHARED_REGISTERS = 65536, 128
 
 _NORMS = {"level": ROW, "children": CHILDREN}
 
@@ -64,10 +65,14 @@ class Selector:
         self._norm = empty((rows,), float32)
         lists = ROOM * targets
         self._narrow = {name: empty((lists,), int32) for name in ("groups_kept", "tiles_kept")}
+        # what a kept group or tile needs, and what is emitted of a tile
+        facts = {"group_first": int32, "group_count": int32, "tile_word": int32}
+        facts |= dict.fromkeys(("group_base", "group_norm", "tile_base", "tile_norm"), float32)
+        self._facts = {name: empty((lists,), kind) for name, kind in facts.items()}
+        self._tile = {name: empty((lists,), int32) for name in ("tile_row", "tile_first")}
         self._opened = {name: empty((lists, ratio), int32) for name in ("tile_keys", "tile_ids")}
         self._keys = empty((lists, TILE), int32)
         self._entries = empty((lists, TILE), int32)
-        self._tile = {name: empty((lists,), int32) for name in ("tile_row", "tile_start")}
         self._kept = {name: empty((targets,), int32) for name in ("kept", "kept_keys")}
         self._found = empty((requests,), int32)
 
@@ -113,31 +118,31 @@ class Selector:
 
         whole = root or not constrained or mode == ROW
         # to look a child up in the filters takes registers
-        wide = blocks.block if legal is None else min(blocks.block, 2048)
+        wide = blocks.block if legal is None else min(blocks.block, 1024)
         block, gathered = (min(max(columns, TILE), n) for n in (wide, blocks.gathered))
         most, warps = (block, blocks.warps) if whole else (gathered, blocks.gather_warps)
         scan_rows[(self._rows,)](
             **matrix, node=node, **rows_in, **level, **scores, **self._children, **scanned,
             B=self._requests, K=self._columns, tiles=self._tiles, **flags, **groups,
             ROOT=root, NORM=mode, REQUESTS=self._lanes, BLOCK=most, GATHERED=gathered,
-            num_warps=min(warps, max(most // 256, 1)),
+            num_warps=min(warps, max(most // 256, 1)), maxnreg=SHARED_REGISTERS,
         )  # fmt: skip
         large = min(blocks.chunk, max(1024, width * TILE))
         select[(self._requests,)](
             **scanned, **self._children, **scores, **matrix, **codes, **rows_in,
             row_start_out=row_start_out, out_width=out_width, **self._narrow, **self._opened,
-            **self._tile, keys=self._keys, entries=self._entries, **self._kept,
+            **self._facts, **self._tile, keys=self._keys, entries=self._entries, **self._kept,
             found=self._found, status=status, K=self._columns, tiles=self._tiles, **flags, **groups,
             CHUNK=min(blocks.chunk, max(1024, self._mean_groups())),
             LARGE=large, SMALL=min(large, 2048), STEP=min(blocks.step, 4096),
             GROUPS=min(width, max(blocks.step >> self._log, 1)),
-            TILES=min(width, max(blocks.step // TILE, 1)), num_warps=16, maxnreg=REGISTERS,
+            TILES=min(width, max(blocks.step // TILE, 1)), num_warps=blocks.select_warps,
+            maxnreg=REGISTERS // (32 * blocks.select_warps),
         )  # fmt: skip
         emit[(-(-self._targets // 32),)](
             **self._kept, found=self._found, entries=self._entries, **self._tile,
-            low_of=self._children["low_of"], **codes, row_start=row_start,
-            row_start_out=row_start_out, **outputs, live_out=live_out, RO=self._targets,
-            B=self._requests, REQUESTS=self._lanes,
+            **codes, row_start=row_start, row_start_out=row_start_out, **outputs,
+            live_out=live_out, RO=self._targets, B=self._requests, REQUESTS=self._lanes,
             TRIE=constrained, RANKED=self._ranked, ROWS=32, COMPARED=64, num_warps=4,
         )  # fmt: skip
 
