@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from xgr.backends.cuda.prefill_attention.hopper_tiles import HOPPER
 from xgr.backends.cuda.prefill_attention.tiles import LARGEST_HEAD, TUNABLES, space
 from xgr.errors import Reason
 from xgr.ops.spec import Problem
@@ -26,6 +27,7 @@ def _flash_allocates(problem: Problem) -> Iterable[Reason]:
 
 
 FACTS = {
+    "hopper": HOPPER,
     "triton": {"tunables": TUNABLES, "limits": {"d": (1, LARGEST_HEAD)}},
     "torch": {
         "dtypes": ("bfloat16", "float16"),

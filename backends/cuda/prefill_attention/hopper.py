@@ -1,0 +1,107 @@
+"""Prefill attention for sm_90 in Gluon: the launch of `hopper_prefill_kernel`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+from xgr.backends.cuda.device import multiprocessors
+from xgr.backends.cuda.prefill_attention import ALIGNED
+from xgr.backends.cuda.prefill_attention.hopper_kernel import hopper_prefill_kernel
+from xgr.backends.cuda.prefill_attention.hopper_tiles import choose
+from xgr.backends.cuda.staged_attention.heuristic import WARPGROUP, power_of_two
+from xgr.backends.cuda.staged_attention.launch import LOG2_E, grid, positive, strides
+from xgr.errors import Reason, Unsupported
+from xgr.ops.spec import Problem
+from xgr.registry.kernel import Context, Launcher
+
+# registers of a thread with which two blocks of one consumer share an SM: the producer's
+# warpgroup gives most of its own to the consumer
+_SHARED_SM = 128
+
+
+def build(problem: Problem, context: Context) -> Launcher:
+    """Choose tiles; there is no workspace."""
+    return HopperPrefill(problem, context)
+
+
+class HopperPrefill:
+    """`hopper_prefill_kernel` bound to a problem."""
+
+    def __init__(self, problem: Problem, context: Context) -> None:
+        a = problem.sizes
+        self._rows, self._requests, self._groups = a["N"], a["B"], a["G"]
+        tiles, fold = choose(problem, multiprocessors(), context.config)
+        self._grid = grid(problem, tiles)
+        element = {"bfloat16": gl.bfloat16, "float16": gl.float16}[problem.dtype]
+        self._tile = [tiles.block_n, a["d"]]
+        self._layout = gl.NVMMASharedLayout.get_default_for(self._tile, element)
+        self._constants = {
+            "CAUSAL": bool(problem.flag("causal")),
+            "GROUP": a["H"] // a["G"],
+            "SIZE": a["d"],
+            "REQUESTS": power_of_two(a["B"] + 1),
+            "CONSUMERS": tiles.block_m // WARPGROUP,
+            "BLOCK_N": tiles.block_n,
+            "STAGES": tiles.stages,
+            "FOLD": fold,
+            "num_warps": tiles.warps,
+            # a launch may begin before the one before it has ended; the kernel waits for it
+            "launch_pdl": True,
+        }
+        if tiles.block_m == WARPGROUP:
+            self._constants["maxnreg"] = _SHARED_SM
+
+    def __call__(
+        self,
+        *,
+        q: torch.Tensor,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        q_start: torch.Tensor,
+        prompt_start: torch.Tensor,
+        prompt_len: torch.Tensor,
+        causal: bool,
+        max_distance: int,
+        scale: float,
+        out: torch.Tensor,
+        bias: None = None,
+    ) -> None:
+        """Launch on the current stream; see `xgr.ops` for the arguments."""
+        hopper_prefill_kernel[self._grid](
+            q, self._descriptor("k", k), self._descriptor("v", v),
+            q_start, prompt_start, prompt_len, out,
+            self._rows, self._requests, positive(scale) * LOG2_E, k.stride(1), v.stride(1),
+            AT=(_aligned("q", q), _aligned("out", out)), **self._constants,
+        )  # fmt: skip
+
+    def _descriptor(self, name: str, tensor: torch.Tensor) -> Any:
+        """K or V as [T, columns]: a tile is some tokens of one head."""
+        token, head = _aligned(name, tensor)
+        columns = (self._groups - 1) * head + tensor.shape[2]
+        if columns > token:
+            raise _refused(name, tensor, "the heads of a token side by side")
+        shape = [tensor.shape[0], columns]
+        return TensorDescriptor(tensor, shape, [token, 1], self._tile, self._layout)
+
+
+def _aligned(name: str, tensor: torch.Tensor) -> tuple[int, ...]:
+    """Strides of all axes but the last.
+
+    Raises:
+        Unsupported: vectors do not begin at multiples of 16 bytes.
+    """
+    outer = strides(name, tensor)
+    if tensor.data_ptr() % 16 or any(x % ALIGNED for x in outer):
+        raise _refused(name, tensor, "vectors that begin at multiples of 16 bytes")
+    return outer
+
+
+def _refused(name: str, tensor: torch.Tensor, need: str) -> Unsupported:
+    got = f"{list(tensor.stride())} from {tensor.data_ptr() % 16} bytes on"
+    hint = f"pass {name}.contiguous(), or kernel='cuda.triton'"
+    reason = Reason("strides", got, need, hint)
+    return Unsupported(f"{name} cannot be copied by hardware", [("cuda.hopper", reason)])
