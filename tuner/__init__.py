@@ -1,1 +1,5 @@
-"""The tuner, of a later release: it will measure kernels on a machine and write tuned tables."""
+"""The tuner: measures kernels on a machine, fits a decision tree an op and writes it as a table.
+
+sample -> space -> measure (run, into a journal) -> fit -> regret -> write; report and diff read
+tables.
+"""

@@ -215,6 +215,7 @@ class Runtime:
             problem,
             self._kernels[problem.op],
             arch=self.backend.arch,
+            cores=self.backend.cores,
             argument=kernel,
             env=self._settings.kernels,
             tables=self._tables,

@@ -7,7 +7,7 @@ import sys
 import typer
 
 import xgr
-from xgr.cli import bench, catalog, demo, doctor, evaluate, explain, ops, recommend
+from xgr.cli import bench, catalog, demo, doctor, evaluate, explain, ops, recommend, tune
 from xgr.errors import XgrError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(ops.app, name="ops")
 app.add_typer(catalog.app, name="catalog")
 app.add_typer(bench.app, name="bench")
+app.add_typer(tune.app, name="tune")
 
 
 def _version(value: bool) -> None:

@@ -61,6 +61,7 @@ def select(
     kernels: Sequence[Kernel],
     *,
     arch: str = "",
+    cores: int = 1,
     argument: str | None = None,
     env: Mapping[str, str] | None = None,
     tables: Tables | None = None,
@@ -78,7 +79,7 @@ def select(
     able = [k for k in kernels if not reasons[k.name] and not tuple(k.auto(problem))]
     able.sort(key=lambda k: -k.priority)
     entry = tables.lookup(problem, kernels) if tables is not None else None
-    passed = _objection(problem, kernels, reasons, entry) if entry is not None else ""
+    passed = _objection(problem, kernels, reasons, entry, cores, arch) if entry is not None else ""
     if entry is not None and not passed:
         tuned = next(k for k in able if k.name == entry.kernel)
         return _choice(problem, kernels, reasons, tuned, entry.source, entry)
@@ -96,6 +97,8 @@ def _objection(
     kernels: Sequence[Kernel],
     reasons: Mapping[str, tuple[Reason, ...]],
     entry: Entry,
+    cores: int,
+    arch: str,
 ) -> str:
     """Why a tuned entry cannot decide; empty when it can."""
     named = next((k for k in kernels if k.name == entry.kernel), None)
@@ -109,6 +112,9 @@ def _objection(
     if foreign:
         tunables = ", ".join(named.tunables) or "none"
         return f"{entry.source}: sets {foreign}; the tunables of {named.name}: {tunables}"
+    # a leaf holds problems that list it and others that do not
+    if named.space is not None and entry.config not in named.configs(problem, cores, arch):
+        return f"{entry.source}: {named.name} does not list {dict(entry.config)} for this problem"
     return ""
 
 

@@ -1,0 +1,84 @@
+"""How long a launch takes: replays of one graph between the backend's own events.
+
+The graph launches on several sets of arguments in turn, which together exceed the caches, so that
+no launch finds what another has left there.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from itertools import cycle, islice
+from typing import Any
+
+from xgr.ops import spec
+from xgr.ops.spec import Problem
+from xgr.runtime import Runtime
+from xgr.tuner import inputs, space
+
+# bytes that the sets touch together, and most sets
+ROTATED, MOST_SETS = 128 << 20, 8
+# launches of a graph at least; replays of one, by the milliseconds that they shall take
+LAUNCHES, BUDGET_MS, LEAST, MOST = 4, 3.0, 3, 25
+# a measurement is repeated while its quartiles lie further apart than this share of its median
+SPREAD, ATTEMPTS = 0.04, 2
+
+
+class Bench:
+    """A problem's arguments on the device, and the times of candidates on them."""
+
+    def __init__(self, rt: Runtime, problem: Problem) -> None:
+        self._rt, self._problem = rt, problem
+        touched = max(1, spec(problem.op).bytes(problem))
+        apart = space.on_device(rt)  # elsewhere a launch takes long, and has the caches it left
+        count = min(MOST_SETS, -(-ROTATED // touched)) if apart else 1
+        self._launches = LAUNCHES if apart else 1
+        self._sets = [inputs.arguments(rt, problem) for _ in range(count)]
+        self._stream = rt.stream()
+
+    def us(self, candidate: space.Candidate) -> float | str:
+        """Microseconds of a launch, or why there is none."""
+        try:
+            launch = space.build(self._rt, self._problem, candidate)
+            inputs.plan(launch, self._problem)
+            with self._stream:
+                return self._time(launch)
+        except Exception as error:  # too large for the device, or the kernel's own refusal
+            self._rt.synchronize()  # raises where the device has failed for good
+            return f"{type(error).__name__}: {error}".splitlines()[0]
+
+    def _time(self, launch: Callable[..., None]) -> float:
+        held = list(islice(cycle(self._sets), max(self._launches, len(self._sets))))
+
+        def launches() -> None:
+            for one in held:
+                launch(**one)
+
+        graph = self._rt.capture(launches)
+        graph.replay()  # compiles and loads
+        self._stream.synchronize()
+        (once,) = self._replays(graph, 1)
+        count = max(LEAST, min(MOST, int(BUDGET_MS / max(once, 1e-3))))
+        best: list[float] = []
+        for _ in range(ATTEMPTS):
+            taken = self._replays(graph, count)
+            if not best or _spread(taken) < _spread(best):
+                best = taken
+            if _spread(best) <= SPREAD:
+                break
+        return statistics.median(best) * 1e3 / len(held)
+
+    def _replays(self, graph: Any, count: int) -> list[float]:
+        """Milliseconds of each."""
+        marks = [(self._rt.event(), self._rt.event()) for _ in range(count)]
+        for begin, end in marks:
+            begin.record(self._stream)
+            graph.replay()
+            end.record(self._stream)
+        self._stream.synchronize()
+        return [end.elapsed_ms(begin) for begin, end in marks]
+
+
+def _spread(times: Sequence[float]) -> float:
+    low, middle, high = statistics.quantiles(times, n=4)
+    return (high - low) / middle

@@ -1,0 +1,130 @@
+"""Measure an op on a device, within a budget of time, into a journal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from xgr.bench import record
+from xgr.errors import InputError
+from xgr.ops import spec
+from xgr.ops.spec import Problem
+from xgr.registry.source import source_hash
+from xgr.runtime import Runtime
+from xgr.tuner import ahead, sample, space
+from xgr.tuner.journal import Journal, Row
+from xgr.tuner.measure import Bench
+
+# told how many rows there are, of how many, and about how many seconds are left
+Progress = Callable[[int, int, float], None]
+
+# problems of a sample unless the budget ends before
+PROBLEMS = 96
+# share of the budget in which binaries are compiled ahead
+AHEAD = 0.5
+
+# what is tuned unless the caller says otherwise, in the dtype that the engine binds
+DEFAULT: dict[str, dict[str, str]] = {
+    "cuda": {"staged_attention": "bfloat16", "beam_step": "float32"},
+    "cpu_ref": dict.fromkeys(("beam_sort", "shared_attention", "prefill_attention"), "float32"),
+}
+
+
+def measure(
+    rt: Runtime,
+    op: str,
+    dtype: str,
+    path: Path,
+    budget: float,
+    problems: int = PROBLEMS,
+    progress: Progress = lambda done, total, left: None,
+) -> Journal:
+    """Measure until the sample or the budget ends; what the journal holds already is not repeated.
+
+    Args:
+        rt: the device; its tuned tables do not matter.
+        op: of `sample.SAMPLED`.
+        dtype: a model dtype.
+        path: the journal.
+        budget: seconds, compilation included; the row that is being measured is finished.
+        problems: of the sample.
+        progress: told after every row.
+
+    Raises:
+        InputError: the op has no sample, or nothing to choose from on this device.
+    """
+    end = time.monotonic() + budget
+    if op not in sample.SAMPLED:
+        raise InputError(f"{op!r} is not tuned; tuned ops: {', '.join(sample.SAMPLED)}")
+    drawn = list(islice(sample.problems(op, dtype, rt.backend), problems))
+    if all(len(space.candidates(rt, one)) < 2 for one in drawn):
+        raise InputError(f"{op} in {dtype} leaves nothing to choose on {rt.backend.device}")
+    journal = Journal(path, identity(rt, op, dtype), {"environment": environment(rt)})
+    done = {(row.at, row.second) for row in journal.rows}
+    todo = [one for one in _order(problems) if one not in done]
+    if space.on_device(rt) and todo:
+        wanted = [drawn[at] for at, _ in todo]
+        ahead.compile_ahead(rt, wanted, AHEAD * (end - time.monotonic()))
+    start, total = time.monotonic(), len(todo) + len(done)
+    for count, (at, second) in enumerate(todo):
+        now = time.monotonic()
+        if now >= end:
+            break
+        journal.add(_row(rt, drawn[at], at, second))
+        each = (time.monotonic() - start) / (count + 1)
+        left = min(each * (len(todo) - count - 1), end - time.monotonic())
+        progress(len(journal.rows), total, max(0.0, left))
+    return journal
+
+
+def identity(rt: Runtime, op: str, dtype: str) -> dict[str, Any]:
+    """What the rows of a journal have in common."""
+    return {
+        "journal": 1,
+        "op": op,
+        "op_version": spec(op).version,
+        "dtype": dtype,
+        "device": rt.backend.device,
+        "family": rt.backend.family,
+        "cores": rt.backend.cores,
+        "sources": {k.name: source_hash(k) for k in rt.kernels(op) if source_hash(k)},
+    }
+
+
+def environment(rt: Runtime) -> dict[str, Any]:
+    """Device, driver and versions, and the rest that every record of a benchmark has."""
+    return {**record.environment(), "summary": type(rt.backend).probe().summary}
+
+
+def held_out(at: int) -> bool:
+    """Whether a problem of the sample is kept from the fit and measured twice."""
+    return at % sample.HELD_OUT == sample.HELD_OUT - 1
+
+
+def _order(problems: int) -> Iterator[tuple[int, bool]]:
+    """The sample in order; a held-out problem comes again when the next one has come."""
+    before = -1
+    for at in range(problems):
+        yield at, False
+        if held_out(at):
+            if before >= 0:
+                yield before, True
+            before = at
+    if before >= 0:
+        yield before, True
+
+
+def _row(rt: Runtime, problem: Problem, at: int, second: bool) -> Row:
+    bench = Bench(rt, problem)
+    listed = space.candidates(rt, problem)
+    # the other way round: no candidate is always the one after the clock has risen
+    found = {str(one): bench.us(one) for one in (listed[::-1] if second else listed)}
+    times = {name: us for name, us in found.items() if isinstance(us, float)}
+    failed = {name: why for name, why in found.items() if isinstance(why, str)}
+    own = str(space.own_choice(rt, problem))
+    if own not in times:
+        raise InputError(f"{own} fails at {problem}: {failed[own]}")
+    return Row(at, second, problem, own, times, failed)

@@ -1,0 +1,167 @@
+"""`xgr tune`: measure the kernels of this device, fit tables, say what they are worth."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from xgr.cli import options
+from xgr.cli.output import print_table
+from xgr.errors import InputError
+from xgr.runtime import runtime
+from xgr.tuner import diff, report, run, write
+
+app = typer.Typer(help="Measure this device and write tuned tables.", add_completion=False)
+
+Table = Annotated[Path, typer.Argument(help="A table, *.json.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Folder of tables, or a file *.json for one op; default tables/DEVICE."),
+]
+
+
+@app.callback(invoke_without_command=True)
+def tune(
+    context: typer.Context,
+    device: options.Device = "cpu",
+    op: Annotated[
+        list[str] | None, typer.Option(help="Ops, each as OP or OP:DTYPE; else the device's.")
+    ] = None,
+    budget: Annotated[str, typer.Option(help="Time for all ops: 90, 90s or 5m.")] = "120s",
+    problems: Annotated[int, typer.Option(help="Problems of the sample.")] = run.PROBLEMS,
+    out: Out = None,
+    rows_only: Annotated[
+        bool, typer.Option("--rows-only", help="Measure, and leave the fit to `xgr tune fit`.")
+    ] = False,
+) -> None:
+    """Measure a sample of problems on every candidate, fit a tree an op and write it as a table.
+
+    Rows are kept beside the table as they are measured: the same command goes on with them.
+    Example: xgr tune --device cuda --budget 120s, then XGR_TABLES=tables/nvidia-h200
+    """
+    if context.invoked_subcommand is not None:
+        return
+    end = time.monotonic() + _seconds(budget)
+    rt = runtime(device)
+    chosen = _ops(op, run.DEFAULT.get(rt.backend.name, {}))
+    paths = _paths(out or Path("tables") / rt.backend.device, chosen)
+    for number, ((name, dtype), path) in enumerate(paths.items()):
+        share = (end - time.monotonic()) / (len(paths) - number)
+        rows = path.with_suffix(".rows.jsonl")
+        with _bar(f"{name} {dtype}") as shown:
+            run.measure(rt, name, dtype, rows, max(0.0, share), problems, shown)
+        if not rows_only:
+            print_lines(report.lines(write.write(rows, path)))
+            typer.echo(f"{path} is written; XGR_TABLES={path.parent} uses it")
+
+
+@app.command()
+def fit(
+    rows: Annotated[list[Path], typer.Argument(help="Measured rows, *.rows.jsonl.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of tables; else beside the rows.")
+    ] = None,
+) -> None:
+    """Fit rows that were measured before, elsewhere perhaps, and write their tables."""
+    for path in rows:
+        target = (out or path.parent) / f"{path.name.removesuffix('.rows.jsonl')}.json"
+        print_lines(report.lines(write.write(path, target)))
+        typer.echo(f"{target} is written")
+
+
+@app.command("report")
+def show(
+    tables: Annotated[list[Path], typer.Argument(help="Tables, *.json.")],
+    plot: Annotated[Path | None, typer.Option(help="Draw the regrets, *.svg or *.png.")] = None,
+    as_json: options.JsonFlag = False,
+) -> None:
+    """Regret on held-out problems: of the tree, of the kernels' own rules, of one configuration."""
+    found = [_read(path) for path in tables]
+    if as_json:
+        typer.echo(json.dumps([report.summary(one) for one in found], indent=1))
+    else:
+        for one in found:
+            print_lines(report.lines(one))
+    if plot is not None:
+        report.plot(found, plot)
+
+
+@app.command("diff")
+def compare(before: Table, after: Table) -> None:
+    """Where two tables of an op choose differently, by the rows of both."""
+    print_lines(diff.lines(_read(before), _read(after)))
+
+
+def print_lines(found: report.Lines) -> None:
+    """Heading, table and remarks."""
+    typer.echo(found.heading)
+    print_table(found.columns, found.rows)
+    for line in found.remarks:
+        typer.echo(line)
+
+
+def _seconds(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([sm]?)", text)
+    if found is None:
+        raise InputError(f"--budget is {text!r}, need seconds or minutes, as in 90s or 5m")
+    return float(found[1]) * (60 if found[2] == "m" else 1)
+
+
+def _ops(given: list[str] | None, default: dict[str, str]) -> list[tuple[str, str]]:
+    if not given and not default:
+        raise InputError("nothing is tuned on this device unless --op says what")
+    pairs = [text.partition(":") for text in given or ()]
+    return [(op, dtype or default.get(op, "float32")) for op, _, dtype in pairs] or list(
+        default.items()
+    )
+
+
+def _paths(out: Path, chosen: list[tuple[str, str]]) -> dict[tuple[str, str], Path]:
+    if out.suffix == ".json":
+        if len(chosen) > 1:
+            raise InputError(f"--out {out} is one file for {len(chosen)} ops: give a folder")
+        return {chosen[0]: out}
+    return {one: out / f"{'.'.join(one)}.json" for one in chosen}
+
+
+class _bar:
+    """A bar with the time that is left on a terminal, a line every ten seconds elsewhere."""
+
+    def __init__(self, name: str) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+                   TextColumn("{task.fields[left]}"))  # fmt: skip
+        self._name, self._console = name, Console(stderr=True)
+        self._bar = Progress(*columns, console=self._console, disable=not self._console.is_terminal)
+        self._task = self._bar.add_task(name, total=None, left="compiling")
+        self._at = 0.0
+
+    def __enter__(self) -> _bar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._bar.stop()
+
+    def __call__(self, done: int, total: int, left: float) -> None:
+        shown = f"{left:.0f} s left"
+        self._bar.update(self._task, completed=done, total=total, left=shown)
+        if self._bar.disable and (time.monotonic() - self._at > 10 or done == total):
+            self._at = time.monotonic()
+            typer.echo(f"{self._name}: {done} of {total} rows, {shown}", err=True)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+        report.check(table)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is no tuned table: {error!r}") from None
+    found: dict[str, Any] = table
+    return found
