@@ -271,12 +271,19 @@ def attend_own(
 
 
 @gluon.jit
+def tiled(at, row, column, SIZE: gl.constexpr):
+    """Pointers to a slot's sums: 8 columns of 8 rows, which a warp holds, side by side."""
+    at += row // 16 * (16 * SIZE) + row % 16 * 8
+    return at[:, None] + (column // 8 * 128 + column % 8)[None, :]
+
+
+@gluon.jit
 def leave(acc, top, total, sums, stats, slot, SIZE: gl.constexpr):
     """Write a running softmax to a slot of the workspace."""
     row = gl.arange(0, CONSUMER, gl.SliceLayout(1, acc.type.layout))
     column = gl.arange(0, SIZE, gl.SliceLayout(0, acc.type.layout))
     place = slot.to(gl.int64) * CONSUMER
-    gl.store(sums + place * SIZE + row[:, None] * SIZE + column[None, :], acc)
+    gl.store(tiled(sums + place * SIZE, row, column, SIZE), acc)
     gl.store(stats + place * 2 + row, top)
     gl.store(stats + place * 2 + CONSUMER + row, total)
 
@@ -298,7 +305,7 @@ def join(sums, stats, slot, parts, SIZE: gl.constexpr):
     row = gl.arange(0, CONSUMER, gl.SliceLayout(1, ACC))
     column = gl.arange(0, SIZE, gl.SliceLayout(0, ACC))
     stats += slot.to(gl.int64) * (2 * CONSUMER) + row
-    at = sums + slot.to(gl.int64) * (CONSUMER * SIZE) + row[:, None] * SIZE + column[None, :]
+    at = tiled(sums + slot.to(gl.int64) * (CONSUMER * SIZE), row, column, SIZE)
     acc = gl.zeros([CONSUMER, SIZE], gl.float32, ACC)
     top = gl.full([CONSUMER], NONE, gl.float32, gl.SliceLayout(1, ACC))
     total = gl.zeros([CONSUMER], gl.float32, gl.SliceLayout(1, ACC))

@@ -25,7 +25,7 @@ WARPGROUP = 64
 # keys below which a part of the prompt costs more than it saves
 SHORTEST_PART = 256
 # what a tile in parts costs more, and each part of it; estimated microseconds on an H200
-JOIN, JOIN_PART = 3.0, 0.6
+JOIN, JOIN_PART = 2.5, 0.4
 PARTS = (1, 2, 4, 8, 16)
 
 

@@ -85,7 +85,7 @@ class HopperAttention:
         if consumers == 1:
             # of two blocks an SM, or enough for units of 128 keys
             wide = max(self.tiles.block_n, own) > 64
-            self._constants["maxnreg"] = 168 if wide else 128
+            self._constants["maxnreg"] = 192 if wide else 128
 
     def __call__(
         self,
