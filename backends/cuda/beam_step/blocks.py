@@ -14,7 +14,7 @@ from xgr.ops.spec import Problem
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Powers of two; each may be set by a config.
+    """Powers of two, but for `chained`; each may be set by a config.
 
     Attributes:
         block: codes of a row that are read at once.
@@ -24,6 +24,7 @@ class Blocks:
         select_warps: of the block that chooses for a request.
         chunk: most keys that a cut holds in registers.
         step: most candidates that are opened at once.
+        chained: 1 to launch select and emit before what they wait for has ended, from sm_90 on.
     """
 
     block: int = 8192
@@ -33,6 +34,7 @@ class Blocks:
     select_warps: int = 16
     chunk: int = 8192
     step: int = 4096
+    chained: int = 0
 
 
 TUNABLES = tuple(field.name for field in fields(Blocks))
@@ -45,6 +47,7 @@ def space(problem: Problem, cores: int, arch: int) -> Sequence[Mapping[str, int]
 
 def _space(chosen: Blocks, problem: Problem) -> Iterator[Blocks]:
     yield chosen
+    yield replace(chosen, chained=1)
     for step, warps in product((2048, 4096, 8192), (16, 32)):
         yield replace(chosen, step=step, select_warps=warps)
     constrained = problem.flag("trie", False)

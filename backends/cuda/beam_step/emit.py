@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
+from triton.language.extra.cuda import gdc_wait
 
 from xgr.backends.cuda.beam_step.keys import EMPTY, value_of
 from xgr.backends.cuda.beam_step.scan import TILE
@@ -41,8 +42,11 @@ def emit(
     REQUESTS: tl.constexpr,
     ROWS: tl.constexpr,
     COMPARED: tl.constexpr,
+    CHAINED: tl.constexpr,
 ):
     """Grid (ceil(RO / ROWS)): `ROWS` output rows."""
+    if CHAINED:
+        gdc_wait()
     block = tl.program_id(0)
     place = block * ROWS + tl.arange(0, ROWS)
     request, used = _owner_of(place, row_start_out, found, B, REQUESTS)

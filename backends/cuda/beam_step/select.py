@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from xgr.backends.cuda.beam_step.cut import best_of, keep
 from xgr.backends.cuda.beam_step.keys import (
@@ -89,12 +90,17 @@ def select(
     STEP: tl.constexpr,
     GROUPS: tl.constexpr,
     TILES: tl.constexpr,
+    CHAINED: tl.constexpr,
 ):
     """Grid (B). A NaN or +inf among the candidates of a request leaves none.
 
+    `CHAINED`: launched before the scan has ended, and lets the next launch begin.
     `CHUNK`, `LARGE`, `SMALL` are the keys in registers for a cut of groups, tiles or candidates,
     few candidates; `STEP` those that are moved at once; `GROUPS`, `TILES` what is opened at once.
     """
+    if CHAINED:
+        gdc_launch_dependents()
+        gdc_wait()
     RATIO: tl.constexpr = 1 << LOG
     request = tl.program_id(0)
     target = tl.load(row_start_out + request)

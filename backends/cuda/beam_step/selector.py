@@ -10,6 +10,7 @@ from xgr.backends.cuda.beam_step.blocks import Blocks
 from xgr.backends.cuda.beam_step.emit import emit
 from xgr.backends.cuda.beam_step.scan import CHILDREN, ROW, TILE, scan_rows
 from xgr.backends.cuda.beam_step.select import ROOM, select
+from xgr.backends.cuda.device import architecture, interpreting
 from xgr.ops.dtype import float32, int32
 from xgr.registry.kernel import Context
 
@@ -51,6 +52,8 @@ class Selector:
         self._columns, self._ranked, self._strict = columns, ranked, strict
         self._lanes = power(requests)
         self._blocks = replace(Blocks(), **context.config)
+        chained = bool(self._blocks.chained and architecture() >= 90 and not interpreting())
+        self._chain = {"CHAINED": chained} | ({"launch_pdl": True} if chained else {})
         # eight groups a row: as many are cut as are then opened where W rows have W survivors
         self._slots = 8 if columns <= 8192 else 32
         self._tiles = -(-columns // TILE)
@@ -137,13 +140,14 @@ class Selector:
             LARGE=large, SMALL=min(large, 2048), STEP=min(blocks.step, 4096),
             GROUPS=min(width, max(blocks.step >> self._log, 1)),
             TILES=min(width, max(blocks.step // TILE, 1)), num_warps=blocks.select_warps,
-            maxnreg=REGISTERS // (32 * blocks.select_warps),
+            maxnreg=REGISTERS // (32 * blocks.select_warps), **self._chain,
         )  # fmt: skip
         emit[(-(-self._targets // 32),)](
             **self._kept, found=self._found, entries=self._entries, **self._tile,
             **codes, row_start=row_start, row_start_out=row_start_out, **outputs,
             live_out=live_out, RO=self._targets, B=self._requests, REQUESTS=self._lanes,
             TRIE=constrained, RANKED=self._ranked, ROWS=32, COMPARED=64, num_warps=4,
+            **self._chain,
         )  # fmt: skip
 
     def _width(self) -> int:
