@@ -20,8 +20,8 @@ from xgr.ops.kv_reorder import BAD_PARENT
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
-# rows that a program holds, and bytes of each: two sectors of a cache line
-_ROWS, _SEGMENT = 512, 64
+# rows that a program holds, and bytes of each: a cache line
+_ROWS, _SEGMENT = 512, 128
 
 
 def build(problem: Problem, context: Context) -> Launcher:
