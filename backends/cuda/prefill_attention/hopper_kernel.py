@@ -213,7 +213,7 @@ def attend(
     STAGES: gl.constexpr,
 ):  # fmt: skip
     """The sums and the total over `count` units of the ring; the tile's first row is at `first`."""
-    k_ring, v_ring, k_full, v_full, _, _ = ring
+    k_ring, v_ring, k_full, v_full, k_free, _ = ring
     SCORES: gl.constexpr = product(BLOCK_N)
     WEIGHTS: gl.constexpr = gl.DotOperandLayout(0, product(SIZE), 2)
     none = gl.zeros([CONSUMER, BLOCK_N], gl.float32, SCORES)
@@ -231,7 +231,7 @@ def attend(
         q_tile, k_ring.index(0).permute((1, 0)), none, use_acc=False, is_async=True
     )
     scores = warpgroup_mma_wait(0, deps=[scores])
-    release(ring[4].index(0))
+    release(k_free.index(0))
     top = gl.full([CONSUMER], NONE, gl.float32, total.type.layout)
     weights, kept, top, total = weigh(
         scores, scale, top, total, first - ahead, length - ahead, CAUSAL, GROUP, True
