@@ -78,6 +78,7 @@ def consume(
         acc, top, total = attend_prompt(
             q_tile, ring, acc, top, total, count, rest, scale, kind, SIZE, BLOCK_N, STAGES
         )
+    begin = again(begin)
     if k_own is not None:
         for first in range(0, own * ROWS, BLOCK_OWN):
             if first > 0:
@@ -115,9 +116,17 @@ def consume(
         # through shared memory, for writes of 16 bytes
         q_tile.store(acc.to(kind))
         gl.thread_barrier()
+        row = begin + slot // GROUP
         at = out + row.to(gl.int64) * AT[4][0] + head * AT[4][1]
         inside = packed & (row < end)
         gl.store(at[:, None] + column[None, :], q_tile.load(VECTORS), mask=inside[:, None])
+
+
+@gluon.jit
+def again(value):
+    """The value; what follows from it is worked out anew, not kept in registers till here."""
+    move: gl.constexpr = "mov.b32 $0, $1;"
+    return gl.inline_asm_elementwise(move, "=r,r", [value], dtype=gl.int32, is_pure=False, pack=1)
 
 
 @gluon.jit
