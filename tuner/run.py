@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from xgr.backends.base import Stream
 from xgr.bench import record
 from xgr.errors import InputError
 from xgr.ops import spec
@@ -64,16 +67,17 @@ def measure(
         raise InputError(f"{op} in {dtype} leaves nothing to choose on {rt.backend.device}")
     journal = Journal(path, identity(rt, op, dtype), {"environment": environment(rt)})
     done = {(row.at, row.second) for row in journal.rows}
-    todo = [one for one in _order(problems) if one not in done]
+    todo = [one for one in _order(len(drawn)) if one not in done]
     if space.on_device(rt) and todo:
         wanted = [drawn[at] for at, _ in todo]
         ahead.compile_ahead(rt, wanted, AHEAD * (end - time.monotonic()))
     start, total = time.monotonic(), len(todo) + len(done)
+    stream = rt.stream()
     for count, (at, second) in enumerate(todo):
         now = time.monotonic()
         if now >= end:
             break
-        journal.add(_row(rt, drawn[at], at, second))
+        journal.add(_row(rt, stream, drawn[at], at, second))
         each = (time.monotonic() - start) / (count + 1)
         left = min(each * (len(todo) - count - 1), end - time.monotonic())
         progress(len(journal.rows), total, max(0.0, left))
@@ -96,7 +100,12 @@ def identity(rt: Runtime, op: str, dtype: str) -> dict[str, Any]:
 
 def environment(rt: Runtime) -> dict[str, Any]:
     """Device, driver and versions, and the rest that every record of a benchmark has."""
-    return {**record.environment(), "summary": type(rt.backend).probe().summary}
+    found = {**record.environment(), "summary": type(rt.backend).probe().summary}
+    if space.on_device(rt) and (smi := shutil.which("nvidia-smi")):
+        words = [smi, "--query-gpu=driver_version", "--format=csv,noheader"]
+        listed = subprocess.run(words, capture_output=True, text=True, check=False).stdout.split()
+        found["driver"] = listed[0] if listed else None
+    return found
 
 
 def held_out(at: int) -> bool:
@@ -117,14 +126,14 @@ def _order(problems: int) -> Iterator[tuple[int, bool]]:
         yield before, True
 
 
-def _row(rt: Runtime, problem: Problem, at: int, second: bool) -> Row:
-    bench = Bench(rt, problem)
+def _row(rt: Runtime, stream: Stream, problem: Problem, at: int, second: bool) -> Row:
+    own = space.own_choice(rt, problem)
+    bench = Bench(rt, problem, own, stream)
     listed = space.candidates(rt, problem)
     # the other way round: no candidate is always the one after the clock has risen
     found = {str(one): bench.us(one) for one in (listed[::-1] if second else listed)}
     times = {name: us for name, us in found.items() if isinstance(us, float)}
     failed = {name: why for name, why in found.items() if isinstance(why, str)}
-    own = str(space.own_choice(rt, problem))
-    if own not in times:
-        raise InputError(f"{own} fails at {problem}: {failed[own]}")
-    return Row(at, second, problem, own, times, failed)
+    if str(own) not in times:
+        raise InputError(f"{own} fails at {problem}: {failed[str(own)]}")
+    return Row(at, second, problem, str(own), times, failed)

@@ -60,21 +60,28 @@ RANGES: Mapping[str, Range] = {"cuda": _GPU, "cpu_ref": _CPU}
 # own slots of a beam: a catalogue of three levels
 SLOTS = 2
 
+# points in a row that give no new problem, after which a range is taken to be exhausted
+_MISSES = 200
+
 
 def problems(op: str, dtype: str, backend: Backend) -> Iterator[Problem]:
-    """Problems without end, no two alike.
+    """Problems, no two alike, until the range has hardly any more.
 
     Raises:
         KeyError: an op of which there is no sample.
     """
     drawn, seen = RANGES.get(backend.name, _GPU), set[Problem]()
     pose, declared = SAMPLED[op], spec(op)
+    misses = 0
     for at in count(1):
         problem = pose(_Point(at, drawn, backend), dtype)
         work = declared.flops(problem) or declared.bytes(problem)
         if problem not in seen and work <= drawn.most:
             seen.add(problem)
+            misses = 0
             yield problem
+        elif (misses := misses + 1) == _MISSES:
+            return
 
 
 class _Point:
