@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -231,3 +232,105 @@ def test_a_folder_that_is_not_there_is_an_error(
         monkeypatch.setenv("XGR_TABLES", str(tmp_path / name))
         with pytest.raises(InputError, match=f"no folder of tuned tables at .*{name}"):
             cpu()
+
+
+# -- whose table it is ------------------------------------------------------------------------
+
+
+def of(device: str, family: str = "cpu_ref", name: str = "tests.wide") -> dict[str, Any]:
+    return candidates(kernel=name) | {"device": device, "family": family}
+
+
+def test_a_table_of_this_device_goes_before_one_of_its_family(tmp_path: Path) -> None:
+    write(tmp_path, of("other-cpu"), "a.json")
+    write(tmp_path, of("this-cpu", name="tests.narrow"), "b.json")
+    tables = Tables("this-cpu", "cpu_ref")
+    tables.read(tmp_path, specs())
+    entry = tables.lookup(sort())
+    assert entry is not None
+    assert (entry.kernel, entry.warning) == ("tests.narrow", "")
+    assert tables.refused == ["a.json: b.json serves beam_sort in float32 already"]
+
+
+def test_a_table_of_the_family_serves_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rt, _ = tuned(tmp_path, monkeypatch, of("other-cpu"))
+    with pytest.warns(UserWarning, match="measured on other-cpu, used on .* of the same family"):
+        found = rt.explain("beam_sort", sort())
+    assert found.to_json()["chosen"] == "tests.wide"
+    assert "  warning: measured on other-cpu, used on " in str(found)
+    rt.bind("beam_sort", sort(9))  # warned once
+
+
+def test_a_table_of_another_family_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rt, _ = tuned(tmp_path, monkeypatch, of("nvidia-h200", "sm_90"))
+    found = rt.explain("beam_sort", sort())
+    assert "measured on nvidia-h200 (sm_90), this is " in str(found)
+    assert "(by priority)" in str(found)
+
+
+def test_a_table_of_a_kernel_that_has_changed_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = candidates(kernel="cpu_ref.fast", config={}) | {"sources": {"cpu_ref.fast": "0123"}}
+    rt, _ = tuned(tmp_path, monkeypatch, raw)
+    found = rt.explain("beam_sort", sort())
+    assert found.to_json()["source"] == "priority"
+    (reason,) = found.to_json()["refused_tables"]
+    assert "cpu_ref.fast has changed since it was measured: 0123, now " in reason
+    now = {"sources": {"cpu_ref.fast": reason.rpartition(" ")[2]}}
+    rt, _ = tuned(tmp_path, monkeypatch, raw | now)
+    assert "tuned table" in rt.bind("beam_sort", sort()).choice.source
+
+
+def test_shipped_tables_are_found_by_device_then_family(tmp_path: Path) -> None:
+    for device in ("this-cpu", "other-cpu"):
+        (tmp_path / device).mkdir()
+        write(tmp_path / device, of(device))
+    for mine, whose in (("this-cpu", ""), ("third-cpu", "measured on other-cpu")):
+        tables = Tables(mine, "cpu_ref")
+        tables.read_shipped(specs(), tmp_path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            entry = tables.lookup(sort())
+        assert entry is not None
+        assert entry.warning.startswith(whose)
+        assert bool(entry.warning) == bool(whose)
+    tables = Tables("gpu", "sm_90")
+    tables.read_shipped(specs(), tmp_path)
+    assert (tables.lookup(sort()), tables.refused) == (None, [])
+
+
+def test_a_measured_row_goes_before_the_tree(tmp_path: Path) -> None:
+    row = {"features": [8], "best": 1, "us": [2.0, 1.5]}
+    tables = Tables(CpuBackend().device, "cpu_ref")
+    tables.read(write(tmp_path, table(rows=[row])), specs())
+    entry = tables.lookup(sort(8))
+    assert entry is not None
+    assert (entry.kernel, entry.measured_us) == ("tests.wide", 1.5)
+    assert "a measured row" in entry.source
+    other = tables.lookup(sort(9))
+    assert other is not None
+    assert (other.kernel, other.measured_us) == ("tests.narrow", None)
+
+
+def test_ratios_and_flags_are_features(tmp_path: Path) -> None:
+    for feature, value, flags in (("width", 4, {}), ("order=rank", 0, {"order": "rank"})):
+        tables = Tables(CpuBackend().device, "cpu_ref")
+        tree = {"threshold": [value + 0.5, 0, 0]}
+        tables.read(write(tmp_path, table(features=[feature], tree=tree)), specs())
+        sizes = [tables.lookup(sort(rows=rows, **flags)) for rows in (4, 5)]
+        names = [entry and entry.kernel for entry in sizes]
+        assert names == (["tests.wide"] * 2 if flags else ["tests.narrow", "tests.wide"])
+
+
+def test_a_config_that_the_kernel_does_not_list_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = {"space": lambda problem, cores, arch: [{"tile": 64}]}
+    rt, _ = tuned(tmp_path, monkeypatch, table(), **facts)
+    assert "does not list {'tile': 32} for this problem" in str(rt.explain("beam_sort", sort(8)))
+    assert rt.bind("beam_sort", sort(99)).choice.config == {"tile": 64}

@@ -68,6 +68,17 @@ class Problem:
     dtype: str
     axes: tuple[tuple[str, int], ...]
     flags: tuple[tuple[str, Flag], ...] = ()
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # once: every bind of a known problem begins with it
+        object.__setattr__(self, "_hash", hash((self.op, self.dtype, self.axes, self.flags)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Problem, (self.op, self.dtype, self.axes, self.flags)  # hashes are a process's own
 
     @classmethod
     def of(

@@ -7,8 +7,8 @@ measured as it stands gets the candidate that was fastest then.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import isfinite
+from dataclasses import dataclass, field
+from math import floor, isfinite
 from typing import Any
 
 from xgr.ops import spec as declared
@@ -58,13 +58,26 @@ class Tree:
     leaf: Sequence[int]
     over_best: Sequence[float] = ()
     us_per_work: Sequence[float] = ()
+    # (feature, threshold, left, right) down to leaves, which are ints; features are whole, and whole
+    # thresholds compare in a third of the time
+    _root: Any = field(init=False, repr=False, compare=False)
 
-    def walk(self, values: Sequence[float]) -> int:
+    def __post_init__(self) -> None:
+        nodes: list[Any] = list(range(len(self.feature)))
+        for at in reversed(nodes[:]):  # children stand behind their parent
+            if self.feature[at] >= 0:
+                below, above = nodes[self.left[at]], nodes[self.right[at]]
+                nodes[at] = (self.feature[at], floor(self.threshold[at]), below, above)
+        object.__setattr__(self, "_root", nodes[0])
+
+    def walk(self, values: Sequence[int]) -> int:
         """The leaf that values fall in."""
-        feature, threshold, node = self.feature, self.threshold, 0
-        while (at := feature[node]) >= 0:
-            node = self.left[node] if values[at] <= threshold[node] else self.right[node]
-        return node
+        node = self._root
+        while node.__class__ is tuple:
+            at, threshold, below, above = node
+            node = below if values[at] <= threshold else above
+        leaf: int = node
+        return leaf
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,31 +171,30 @@ def parse(path: str, raw: Any, spec: OpSpec, warning: str = "") -> Table:
 def _tree(raw: Any, features: int, candidates: int) -> Tree:
     keys = ("feature", "threshold", "left", "right", "leaf")
     predicted = tuple(key for key in ("over_best", "us_per_work") if key in raw)
-    tree = Tree(*(raw[key] for key in keys), **{key: raw[key] for key in predicted})
     for key in ("feature", "left", "right", "leaf"):
         if not all(type(value) is int for value in raw[key]):
             raise ValueError(f"{key} holds more than integers")
     for key in ("threshold", *predicted):
         if not all(type(value) in (int, float) and isfinite(value) for value in raw[key]):
             raise ValueError(f"{key} holds more than finite numbers")
-    nodes = len(tree.feature)
+    nodes = len(raw["feature"])
     if nodes == 0 or any(len(raw[key]) != nodes for key in (*keys, *predicted)):
         raise ValueError("the tree's columns differ in length")
     if len(predicted) == 1:
         raise ValueError(f"the tree has {predicted[0]} alone, need over_best and us_per_work")
     for node, (feature, left, right) in enumerate(
-        zip(tree.feature, tree.left, tree.right, strict=True)
+        zip(raw["feature"], raw["left"], raw["right"], strict=True)
     ):
         if feature >= features:
             raise ValueError(f"node {node} names feature {feature}")
-        if feature < 0 and not 0 <= tree.leaf[node] < candidates:
-            raise ValueError(f"leaf {node} names candidate {tree.leaf[node]}")
+        if feature < 0 and not 0 <= raw["leaf"][node] < candidates:
+            raise ValueError(f"leaf {node} names candidate {raw['leaf'][node]}")
         # children after their parent: the walk ends
         if feature >= 0 and not node < min(left, right) < nodes:
             raise ValueError(f"node {node} has no children behind it")
         if feature >= 0 and max(left, right) >= nodes:
             raise ValueError(f"node {node} has children outside the tree")
-    return tree
+    return Tree(*(raw[key] for key in keys), **{key: raw[key] for key in predicted})
 
 
 def _candidate(raw: Any) -> tuple[str, Mapping[str, int]]:
