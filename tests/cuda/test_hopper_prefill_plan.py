@@ -7,6 +7,7 @@ import pytest
 from tests.cuda.test_prefill_plan import H200, prefill
 from xgr.backends.cuda.kernels import KERNELS
 from xgr.backends.cuda.prefill_attention.hopper_tiles import TUNABLES, choose
+from xgr.errors import InputError
 from xgr.ops.spec import Problem
 
 (KERNEL,) = (k for k in KERNELS if (k.op, k.name) == ("prefill_attention", "cuda.hopper"))
@@ -14,23 +15,43 @@ CORES = H200["cores"]
 
 
 @pytest.mark.parametrize(
-    ("problem", "block_m", "fold"),
+    ("problem", "block_m", "divide"),
     [
-        (prefill(N=256), 64, True),
-        (prefill(N=1024), 64, True),
-        (prefill(N=2048, B=2), 64, False),
-        (prefill(N=4096, B=4), 128, False),
-        (prefill(N=8192), 128, False),
+        (prefill(N=256), 64, 1),
+        (prefill(N=1024), 64, 2),
+        (prefill(N=1024, causal=False), 64, 0),
+        (prefill(N=2048, B=2), 64, 0),
+        (prefill(N=4096, B=4), 128, 0),
+        (prefill(N=8192), 128, 0),
     ],
 )
-def test_wide_tiles_where_every_sm_has_two(problem: Problem, block_m: int, fold: bool) -> None:
-    tiles, folded = choose(problem, CORES, {})
-    assert (tiles.block_m, folded) == (block_m, fold)
+def test_keys_are_divided_for_few_tiles_and_tiles_are_wide_for_many(
+    problem: Problem, block_m: int, divide: int
+) -> None:
+    cut = choose(problem, CORES, {})
+    assert (cut.tiles.block_m, cut.divide) == (block_m, divide)
 
 
 def test_only_tiles_of_different_lengths_are_folded() -> None:
-    assert not choose(prefill(causal=False), CORES, {})[1]
-    assert not choose(prefill(), CORES, {"fold": 0})[1]
+    assert choose(prefill(), CORES, {"divide": 0}).fold
+    assert not choose(prefill(), CORES, {}).fold
+    assert not choose(prefill(causal=False), CORES, {"divide": 0}).fold
+    assert not choose(prefill(), CORES, {"divide": 0, "fold": 0}).fold
+
+
+@pytest.mark.parametrize(("divide", "places"), [(0, 34), (1, 32), (2, 16)])
+def test_blocks_of_a_kv_head(divide: int, places: int) -> None:
+    assert choose(prefill(), CORES, {"divide": divide}).places(prefill()) == places
+
+
+def test_each_tile_that_may_be_empty_has_a_block() -> None:
+    problem = prefill(N=40, B=7)
+    assert choose(problem, CORES, {"divide": 2}).places(problem) == 8
+
+
+def test_only_narrow_tiles_are_divided() -> None:
+    with pytest.raises(InputError, match="divide=1"):
+        choose(prefill(), CORES, {"block_m": 128, "divide": 1})
 
 
 @pytest.mark.parametrize("tokens", [64, 1024, 16384])
@@ -41,8 +62,9 @@ def test_a_sweep_begins_with_the_choice_and_repeats_nothing(tokens: int) -> None
     assert choose(problem, CORES, first) == choose(problem, CORES, {})
     assert len({tuple(sorted(c.items())) for c in configs}) == len(configs)
     for config in configs[1:]:
-        tiles, fold = choose(problem, CORES, config)
-        assert {n: getattr(tiles, n) for n in TUNABLES[:-1]} | {"fold": int(fold)} == config
+        cut = choose(problem, CORES, config)
+        shape = (cut.tiles.block_m, cut.tiles.block_n, cut.tiles.stages, int(cut.fold), cut.divide)
+        assert dict(zip(TUNABLES, shape, strict=True)) == config
 
 
 @pytest.mark.parametrize(

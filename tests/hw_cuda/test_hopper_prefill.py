@@ -36,9 +36,10 @@ CASES += [
     for n in LENGTHS
 ]
 TILES = [
-    dict(zip(TUNABLES, (block_m, block_n, stages, fold), strict=True))
+    dict(zip(TUNABLES, (block_m, block_n, stages, fold, 0), strict=True))
     for block_m, (block_n, stages), fold in product((64, 128), ((64, 2), (64, 3), (128, 2)), (0, 1))
 ]
+TILES += [dict(zip(TUNABLES, (64, 64, 2, 0, divide), strict=True)) for divide in (1, 2)]
 
 
 @pytest.mark.parametrize("tiles", TILES, ids=["-".join(map(str, t.values())) for t in TILES])

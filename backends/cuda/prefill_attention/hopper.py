@@ -1,4 +1,4 @@
-"""Prefill attention for sm_90 in Gluon: the launch of `hopper_prefill_kernel`."""
+"""Prefill attention for sm_90 in Gluon: the launch of one of its two kernels."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from xgr.backends.cuda.device import multiprocessors
 from xgr.backends.cuda.prefill_attention import ALIGNED
+from xgr.backends.cuda.prefill_attention.hopper_halves import hopper_halves_kernel
 from xgr.backends.cuda.prefill_attention.hopper_kernel import hopper_prefill_kernel
 from xgr.backends.cuda.prefill_attention.hopper_tiles import choose
-from xgr.backends.cuda.staged_attention.heuristic import WARPGROUP, power_of_two
-from xgr.backends.cuda.staged_attention.launch import LOG2_E, grid, positive, strides
+from xgr.backends.cuda.staged_attention.heuristic import WARPGROUP, power_of_two, tile_count
+from xgr.backends.cuda.staged_attention.launch import LOG2_E, positive, strides
 from xgr.errors import Reason, Unsupported
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
@@ -29,13 +30,14 @@ def build(problem: Problem, context: Context) -> Launcher:
 
 
 class HopperPrefill:
-    """`hopper_prefill_kernel` bound to a problem."""
+    """A kernel bound to a problem."""
 
     def __init__(self, problem: Problem, context: Context) -> None:
         a = problem.sizes
-        self._rows, self._requests, self._groups = a["N"], a["B"], a["G"]
-        tiles, fold = choose(problem, multiprocessors(), context.config)
-        self._grid = grid(problem, tiles)
+        self._groups = a["G"]
+        cut = choose(problem, multiprocessors(), context.config)
+        tiles = cut.tiles
+        self._grid = a["G"], cut.places(problem)
         element = {"bfloat16": gl.bfloat16, "float16": gl.float16}[problem.dtype]
         self._tile = [tiles.block_n, a["d"]]
         self._layout = gl.NVMMASharedLayout.get_default_for(self._tile, element)
@@ -44,14 +46,20 @@ class HopperPrefill:
             "GROUP": a["H"] // a["G"],
             "SIZE": a["d"],
             "REQUESTS": power_of_two(a["B"] + 1),
-            "CONSUMERS": tiles.block_m // WARPGROUP,
             "BLOCK_N": tiles.block_n,
             "STAGES": tiles.stages,
-            "FOLD": fold,
             "num_warps": tiles.warps,
             # a launch may begin before the one before it has ended; the kernel waits for it
             "launch_pdl": True,
         }
+        self._kernel: Any = hopper_prefill_kernel
+        self._sizes = [a["N"], a["B"]]
+        if cut.divide:
+            self._kernel = hopper_halves_kernel
+            self._sizes.append(tile_count(problem, tiles))
+            self._constants["PAIRS"] = cut.divide == 2
+            return
+        self._constants |= {"CONSUMERS": tiles.block_m // WARPGROUP, "FOLD": cut.fold}
         if tiles.block_m == WARPGROUP:
             self._constants["maxnreg"] = _SHARED_SM
 
@@ -71,10 +79,10 @@ class HopperPrefill:
         bias: None = None,
     ) -> None:
         """Launch on the current stream; see `xgr.ops` for the arguments."""
-        hopper_prefill_kernel[self._grid](
+        self._kernel[self._grid](
             q, self._descriptor("k", k), self._descriptor("v", v),
             q_start, prompt_start, prompt_len, out,
-            self._rows, self._requests, positive(scale) * LOG2_E, k.stride(1), v.stride(1),
+            *self._sizes, positive(scale) * LOG2_E, k.stride(1), v.stride(1),
             AT=(_aligned("q", q), _aligned("out", out)), **self._constants,
         )  # fmt: skip
 

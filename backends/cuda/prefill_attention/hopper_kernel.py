@@ -48,6 +48,33 @@ def order(place, tiles, idle, FOLD: gl.constexpr):
     return tile
 
 
+@gluon.jit
+def find(
+    tile, facts,
+    CAUSAL: gl.constexpr,
+    ROWS: gl.constexpr,
+    BLOCK_N: gl.constexpr,
+):  # fmt: skip
+    """What a tile works on: where its prompt is, its rows, its units of keys, the prompt's length.
+
+    The last is the place of a row in its prompt less its number. `begin` >= `end`: no rows.
+    """
+    index, starts, prompts, lengths, requests, rows = facts
+    mine = (index <= requests) & (starts // ROWS + index <= tile)
+    request = gl.sum(mine.to(gl.int32), 0) - 1
+    start = pick(starts, index, request)
+    end = gl.where(request < requests, pick(starts, index, request + 1), rows)
+    begin = start + (tile - (start // ROWS + request)) * ROWS
+    prompt, length = pick(prompts, index, request), pick(lengths, index, request)
+    before = length - end
+    visible = length  # keys that some query of the tile sees
+    if CAUSAL:
+        visible = gl.minimum(begin + ROWS, end) + before
+    has = (request < requests) & (begin < end) & (visible > 0)
+    count = gl.where(has, gl.cdiv(visible, BLOCK_N), 0)
+    return prompt, begin, end, count, length, before
+
+
 @gluon.jit(do_not_specialize=["rows", "requests"])
 def hopper_prefill_kernel(
     q, k, v, q_start, prompt_start, prompt_len, out,
@@ -111,19 +138,11 @@ def hopper_prefill_kernel(
     starts = gl.load(q_start + index, mask=index <= requests, other=rows)
     prompts = gl.load(prompt_start + index, mask=listed, other=0)
     lengths = gl.load(prompt_len + index, mask=listed, other=0)
-    mine = (index <= requests) & (starts // ROWS + index <= tile)
-    request = gl.sum(mine.to(gl.int32), 0) - 1
-    start = pick(starts, index, request)
-    end = gl.where(request < requests, pick(starts, index, request + 1), rows)
-    begin = start + (tile - (start // ROWS + request)) * ROWS
+    prompt, begin, end, count, length, before = find(
+        tile, (index, starts, prompts, lengths, requests, rows), CAUSAL, ROWS, BLOCK_N
+    )
     if begin >= end:
         return
-    prompt, length = pick(prompts, index, request), pick(lengths, index, request)
-    before = length - end  # the place of a row in its prompt is row + before
-    visible = length  # keys that some query of the tile sees
-    if CAUSAL:
-        visible = gl.minimum(begin + ROWS, end) + before
-    count = gl.where(request < requests, gl.cdiv(visible, BLOCK_N), 0)
 
     ring = (k_ring, v_ring, k_full, v_full, k_free, v_free)
     work = (q, out, ring, q_tile, begin, end, group, count, length, before, scale)
@@ -163,36 +182,59 @@ def consume(
     """Attend with the query vectors of consumer `which`, and write the result."""
     q, out, ring, q_tiles, begin, end, group, count, length, before, scale = work
     ROWS: gl.constexpr = CONSUMER // GROUP
-    VECTORS: gl.constexpr = vectors(SIZE)
     ACC: gl.constexpr = product(SIZE)
     kind: gl.constexpr = q.dtype.element_ty
     begin += which * ROWS
     q_tile = q_tiles.index(which)
 
-    slot = gl.arange(0, CONSUMER, gl.SliceLayout(1, VECTORS))
-    row = begin + slot // GROUP
-    head = group * GROUP + slot % GROUP
-    column = gl.arange(0, SIZE, gl.SliceLayout(0, VECTORS))[None, :]
-    at = q + row.to(gl.int64) * AT[0][0] + head * AT[0][1]
-    seen = (row < end) & (count > 0)
-    q_tile.store(gl.load(at[:, None] + column, mask=seen[:, None], other=0.0))
-    fence_async_shared()
-    gl.thread_barrier()
-
+    fetch(q, q_tile, begin, end, group, AT[0][0], AT[0][1], GROUP, SIZE)
     acc = gl.zeros([CONSUMER, SIZE], gl.float32, ACC)
     total = gl.zeros([CONSUMER], gl.float32, gl.SliceLayout(1, ACC))
     if count > 0:
-        acc, total = attend(
-            q_tile, ring, acc, total, begin + before, count, length, scale, kind,
+        acc, _, total = attend(
+            q_tile, ring, 0, acc, total, begin + before, count - 1, count, length, scale, kind,
             CAUSAL, GROUP, SIZE, BLOCK_N, STAGES,
         )  # fmt: skip
-    share = 1.0 / gl.where(total == 0, 1.0, total)
-    # through shared memory, for writes of 16 bytes
-    q_tile.store((acc * share[:, None]).to(kind))
+    write(out, q_tile, acc, total, again(begin), end, group, AT[1][0], AT[1][1], GROUP, SIZE)
+
+
+@gluon.jit
+def fetch(
+    q, q_tile, begin, end, group,
+    ROW: gl.constexpr,
+    HEAD: gl.constexpr,
+    GROUP: gl.constexpr,
+    SIZE: gl.constexpr,
+):  # fmt: skip
+    """Copy the query vectors of rows from `begin` on to shared memory, for products."""
+    VECTORS: gl.constexpr = vectors(SIZE)
+    slot = gl.arange(0, CONSUMER, gl.SliceLayout(1, VECTORS))
+    row = begin + slot // GROUP
+    at = q + row.to(gl.int64) * ROW + (group * GROUP + slot % GROUP) * HEAD
+    column = gl.arange(0, SIZE, gl.SliceLayout(0, VECTORS))[None, :]
+    q_tile.store(gl.load(at[:, None] + column, mask=(row < end)[:, None], other=0.0))
+    fence_async_shared()
     gl.thread_barrier()
-    row = again(begin) + slot // GROUP
-    at = out + row.to(gl.int64) * AT[1][0] + head * AT[1][1]
-    gl.store(at[:, None] + column, q_tile.load(VECTORS), mask=(row < end)[:, None])
+
+
+@gluon.jit
+def write(
+    out, tile, acc, total, begin, end, group,
+    ROW: gl.constexpr,
+    HEAD: gl.constexpr,
+    GROUP: gl.constexpr,
+    SIZE: gl.constexpr,
+):  # fmt: skip
+    """Write the results of rows from `begin` on, through shared memory: 16 bytes at a time."""
+    VECTORS: gl.constexpr = vectors(SIZE)
+    share = 1.0 / gl.where(total == 0, 1.0, total)
+    tile.store((acc * share[:, None]).to(out.dtype.element_ty))
+    gl.thread_barrier()
+    slot = gl.arange(0, CONSUMER, gl.SliceLayout(1, VECTORS))
+    row = begin + slot // GROUP
+    at = out + row.to(gl.int64) * ROW + (group * GROUP + slot % GROUP) * HEAD
+    column = gl.arange(0, SIZE, gl.SliceLayout(0, VECTORS))[None, :]
+    gl.store(at[:, None] + column, tile.load(VECTORS), mask=(row < end)[:, None])
 
 
 @gluon.jit
@@ -204,7 +246,7 @@ def again(value):
 
 @gluon.jit
 def attend(
-    q_tile, ring, acc, total, first, count, length, scale,
+    q_tile, ring, base, acc, total, first, last, count, length, scale,
     kind: gl.constexpr,
     CAUSAL: gl.constexpr,
     GROUP: gl.constexpr,
@@ -212,61 +254,68 @@ def attend(
     BLOCK_N: gl.constexpr,
     STAGES: gl.constexpr,
 ):  # fmt: skip
-    """The sums and the total over `count` units of the ring; the tile's first row is at `first`."""
-    k_ring, v_ring, k_full, v_full, k_free, _ = ring
+    """The sums, top and total over `count` units of keys, from unit `last` down.
+
+    They are in the ring from its place `base` on. The tile's first row is at `first`.
+    """
+    k_ring, v_ring, k_full, v_full, k_free, v_free = ring
     SCORES: gl.constexpr = product(BLOCK_N)
     WEIGHTS: gl.constexpr = gl.DotOperandLayout(0, product(SIZE), 2)
     none = gl.zeros([CONSUMER, BLOCK_N], gl.float32, SCORES)
     full = length  # keys that all queries see
     if CAUSAL:
         full = gl.minimum(first + 1, length)
-    masked = gl.maximum(count - full // BLOCK_N, 1)
-    ahead = (count - 1) * BLOCK_N
+    masked = gl.minimum(gl.maximum(last + 1 - full // BLOCK_N, 1), count)
+    ahead = last * BLOCK_N
+    stage, odd = base % STAGES, base // STAGES & 1
 
     if length - ahead < BLOCK_N:  # before there are scores, for want of registers
-        mbarrier.wait(v_full.index(0), 0)
-        clear(v_ring.index(0), length - ahead, SIZE, BLOCK_N)
-    mbarrier.wait(k_full.index(0), 0)
+        mbarrier.wait(v_full.index(stage), odd)
+        clear(v_ring.index(stage), length - ahead, SIZE, BLOCK_N)
+    mbarrier.wait(k_full.index(stage), odd)
     scores = warpgroup_mma(
-        q_tile, k_ring.index(0).permute((1, 0)), none, use_acc=False, is_async=True
+        q_tile, k_ring.index(stage).permute((1, 0)), none, use_acc=False, is_async=True
     )
     scores = warpgroup_mma_wait(0, deps=[scores])
-    release(k_free.index(0))
+    release(k_free.index(stage))
     top = gl.full([CONSUMER], NONE, gl.float32, total.type.layout)
     weights, kept, top, total = weigh(
         scores, scale, top, total, first - ahead, length - ahead, CAUSAL, GROUP, True
     )
     weights = gl.convert_layout(weights.to(kind), WEIGHTS)
 
-    mbarrier.wait(k_full.index(1 % STAGES), 1 // STAGES & 1, pred=count > 1)
+    after = base + 1
+    mbarrier.wait(k_full.index(after % STAGES), after // STAGES & 1, pred=count > 1)
     for one in range(1, masked):
         acc, weights, kept, top, total = advance(
-            q_tile, ring, none, acc, weights, kept, top, total, one, count,
+            q_tile, ring, none, acc, weights, kept, top, total, base + one, base + count,
             first - ahead + one * BLOCK_N, length - ahead + one * BLOCK_N, scale, kind,
             CAUSAL, GROUP, STAGES, True,
         )  # fmt: skip
     for one in range(masked, count):
         acc, weights, kept, top, total = advance(
-            q_tile, ring, none, acc, weights, kept, top, total, one, count,
+            q_tile, ring, none, acc, weights, kept, top, total, base + one, base + count,
             first, length, scale, kind, CAUSAL, GROUP, STAGES, False,
         )  # fmt: skip
 
-    before = (count - 1) % STAGES
-    mbarrier.wait(v_full.index(before), (count - 1) // STAGES & 1)
-    acc = warpgroup_mma(weights, v_ring.index(before), acc * kept[:, None], is_async=True)
-    return warpgroup_mma_wait(0, deps=[acc]), total
+    end = base + count - 1
+    mbarrier.wait(v_full.index(end % STAGES), end // STAGES & 1)
+    acc = warpgroup_mma(weights, v_ring.index(end % STAGES), acc * kept[:, None], is_async=True)
+    acc = warpgroup_mma_wait(0, deps=[acc])
+    release(v_free.index(end % STAGES))
+    return acc, top, total
 
 
 @gluon.jit
 def advance(
-    q_tile, ring, none, acc, weights, kept, top, total, one, count, first, rest, scale,
+    q_tile, ring, none, acc, weights, kept, top, total, one, end, first, rest, scale,
     kind: gl.constexpr,
     CAUSAL: gl.constexpr,
     GROUP: gl.constexpr,
     STAGES: gl.constexpr,
     MASK: gl.constexpr,
 ):  # fmt: skip
-    """Add the values of unit `one` - 1 by its weights, and make the weights of unit `one`.
+    """Add the values at place `one` - 1 by their weights, and make the weights of place `one`.
 
     Of the sums so far `kept` remains: they are scaled while the tensor cores work at the scores.
     """
@@ -283,7 +332,7 @@ def advance(
     following, keep, top, total = weigh(scores, scale, top, total, first, rest, CAUSAL, GROUP, MASK)
     following = gl.convert_layout(following.to(kind), weights.type.layout)
     # a branch, before which the weights are computed: not after the products have come
-    mbarrier.wait(k_full.index(after), (one + 1) // STAGES & 1, pred=one + 1 < count)
+    mbarrier.wait(k_full.index(after), (one + 1) // STAGES & 1, pred=one + 1 < end)
     acc, weights, following, keep = warpgroup_mma_wait(0, deps=[acc, weights, following, keep])
     release(v_free.index(before))
     return acc, following, keep, top, total

@@ -6,26 +6,50 @@ Not measured yet: the rule follows from what a tile reads and from how many tile
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from xgr.backends.cuda.staged_attention.heuristic import WARPGROUP, Tiles, tile_count
-from xgr.errors import Reason
+from xgr.errors import InputError, Reason
 from xgr.ops.spec import Problem
 
-TUNABLES = ("block_m", "block_n", "stages", "fold")
+TUNABLES = ("block_m", "block_n", "stages", "fold", "divide")
 # Two blocks share an SM. Or a block has two consumers, each K/V tile is read once for both, and
 # registers of a whole SM are theirs.
-NARROW = Tiles(WARPGROUP, block_n=64, warps=4, stages=3)
+NARROW = Tiles(WARPGROUP, block_n=64, warps=4, stages=2)
 WIDE = Tiles(2 * WARPGROUP, block_n=128, warps=4, stages=2)
 # with fewer blocks most SMs idle, and keys are better divided between blocks
 FEWEST_BLOCKS = 32
 
 
-def choose(problem: Problem, cores: int, config: Mapping[str, int]) -> tuple[Tiles, bool]:
-    """Tiles of a problem, and whether their order is folded (see `hopper_kernel.order`).
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How a problem is cut.
 
-    Wide tiles once every SM has two of them, so that the last ones to end are few among many.
+    Attributes:
+        tiles: of a block; stages are those of each ring.
+        fold: the order of tiles is folded, see `hopper_kernel.order`.
+        divide: two consumers divide the keys of this many tiles, see `hopper_halves`; or 0.
+    """
+
+    tiles: Tiles
+    fold: bool
+    divide: int
+
+    def places(self, problem: Problem) -> int:
+        """Blocks of a kv head."""
+        tiles, idle = tile_count(problem, self.tiles), problem.sizes["B"] + 1
+        if self.divide:
+            return max(-(-(tiles - idle) // self.divide), idle)
+        return tiles
+
+
+def choose(problem: Problem, cores: int, config: Mapping[str, int]) -> Cut:
+    """How to cut a problem.
+
+    With no more than two tiles an SM a launch lasts as long as its longest tile, whose keys are
+    divided then. Wide tiles once every SM has two of them, so that the last ones to end are
+    few among many.
 
     Args:
         problem: of prefill_attention.
@@ -33,19 +57,30 @@ def choose(problem: Problem, cores: int, config: Mapping[str, int]) -> tuple[Til
         config: values that overrule the choice, by the names of TUNABLES.
     """
     tiles = WIDE if _blocks(problem, WIDE) >= 2 * cores else NARROW
-    tiles = replace(tiles, **{k: v for k, v in config.items() if k != "fold"})
+    own = {k: v for k, v in config.items() if k not in ("fold", "divide")}
+    tiles = replace(tiles, **own)
+    causal = bool(problem.flag("causal"))
+    divide = 0
+    if tiles == NARROW:
+        rounds = -(-_blocks(problem, tiles) // cores)
+        divide = rounds if rounds == 1 or (rounds == 2 and causal) else 0
+    divide = config.get("divide", divide)
+    if divide and tiles.block_m != WARPGROUP:
+        raise InputError(
+            f"divide={divide} of block_m={tiles.block_m}, need {WARPGROUP}, or divide=0"
+        )
     paired = tiles.block_m == WARPGROUP and _blocks(problem, tiles) <= 2 * cores
-    fold = config.get("fold", paired and problem.flag("causal"))
-    return tiles, bool(fold)
+    fold = config.get("fold", paired and causal and not divide)
+    return Cut(tiles, bool(fold), divide)
 
 
 def space(problem: Problem, cores: int, arch: int) -> Sequence[dict[str, int]]:
     """Configurations worth measuring for a problem, the chosen one first; `arch` is sm_90."""
-    tiles, fold = choose(problem, cores, {})
-    shapes = [(tiles.block_m, tiles.block_n, tiles.stages, int(fold))]
-    for shape in ((64, 64, 2), (64, 64, 3)):
-        shapes += [(*shape, 1), (*shape, 0)]
-    shapes += [(128, 64, 2, 0), (128, 64, 4, 0), (128, 128, 2, 0)]
+    cut = choose(problem, cores, {})
+    tiles = cut.tiles
+    shapes = [(tiles.block_m, tiles.block_n, tiles.stages, int(cut.fold), cut.divide)]
+    shapes += [(64, 64, 2, 0, 1), (64, 64, 2, 0, 2), (64, 64, 2, 0, 0), (64, 64, 2, 1, 0)]
+    shapes += [(64, 64, 3, 0, 0), (128, 64, 2, 0, 0), (128, 128, 2, 0, 0)]
     return [dict(zip(TUNABLES, one, strict=True)) for one in dict.fromkeys(shapes)]
 
 
