@@ -318,13 +318,13 @@ def test_a_measured_row_goes_before_the_tree(tmp_path: Path) -> None:
 
 
 def test_ratios_and_flags_are_features(tmp_path: Path) -> None:
-    for feature, value, flags in (("width", 4, {}), ("order=rank", 0, {"order": "rank"})):
+    for feature, value, order in (("width", 4, "path"), ("order=rank", 0, "rank")):
         tables = Tables(CpuBackend().device, "cpu_ref")
         tree = {"threshold": [value + 0.5, 0, 0]}
         tables.read(write(tmp_path, table(features=[feature], tree=tree)), specs())
-        sizes = [tables.lookup(sort(rows=rows, **flags)) for rows in (4, 5)]
-        names = [entry and entry.kernel for entry in sizes]
-        assert names == (["tests.wide"] * 2 if flags else ["tests.narrow", "tests.wide"])
+        found = [tables.lookup(sort(rows=rows, order=order)) for rows in (4, 5)]
+        first = "tests.wide" if order == "rank" else "tests.narrow"
+        assert [entry and entry.kernel for entry in found] == [first, "tests.wide"]
 
 
 def test_a_config_that_the_kernel_does_not_list_is_passed_over(
