@@ -35,7 +35,7 @@ from xgr.registry.kernel import Context, Kernel, Launcher
 H200 = {"cores": 132, "arch": 90}
 
 
-def staged(dtype: str = "bfloat16", **sizes: int) -> Problem:
+def staged(dtype: str = "bfloat16", /, **sizes: int) -> Problem:
     axes = {"R": 128, "H": 16, "G": 8, "d": 128, "T": 1024, "S": 2, "B": 1} | sizes
     return Problem.of("staged_attention", dtype, {"ancestors": True}, **axes)
 
