@@ -56,5 +56,5 @@ def launch_once(job: Job) -> None:
     with contextlib.suppress(Exception):
         launch = space.build(rt, problem, candidate)
         inputs.plan(launch, problem)
-        launch(**inputs.arguments(rt, problem, filled=False))
+        launch(**inputs.arguments(rt, problem, filled=False)[0])
         rt.synchronize()

@@ -14,7 +14,7 @@ from xgr.catalog import Catalogue
 from xgr.catalog.device import FilterBuffers, Served
 from xgr.ops import spec
 from xgr.ops.dtype import dtype
-from xgr.ops.spec import Problem
+from xgr.ops.spec import Arg, Problem
 from xgr.ops.tries import random_sids
 from xgr.runtime import Runtime
 
@@ -24,30 +24,36 @@ Arguments = dict[str, Any]
 _NUMBERS, _ITEMS = 1 << 20, 200_000
 
 
-def arguments(rt: Runtime, problem: Problem, filled: bool = True) -> Arguments:
-    """Every argument of the op, outputs included, all rows live.
+def arguments(
+    rt: Runtime, problem: Problem, count: int = 1, filled: bool = True
+) -> list[Arguments]:
+    """Sets of every argument of the op, outputs included, all rows live.
 
     Args:
         rt: where.
         problem: of an op of `sample.SAMPLED`; requests share rows and tokens evenly.
+        count: sets; they share the batch and the catalogue, and nothing else.
         filled: False leaves floats as they are in memory, where nothing reads the results.
     """
     declared = spec(problem.op)
     given = _GIVEN[problem.op](rt, problem)
-    sizes = problem.sizes
-    for arg in declared.args:
-        if arg.name in given or (arg.optional and not problem.flag(arg.name)):
-            given.setdefault(arg.name, None)
-            continue
-        kind = dtype(problem.dtype if arg.dtype == "model" else arg.dtype)
-        shape = declared.shape(arg, sizes)
-        if arg.role != "out" and filled:
-            given[arg.name] = rt.upload(np.resize(_numbers(kind.name), shape), kind)
-        else:
-            given[arg.name] = rt.empty(shape, kind)
-    uploaded = {n: rt.upload(v) if isinstance(v, list) else v for n, v in given.items()}
-    flags = {s.name: problem.flag(s.name) for s in declared.scalars if s.flag}
-    return {**uploaded, **flags}
+    shared = {n: rt.upload(v) if isinstance(v, list) else v for n, v in given.items()}
+    shared |= {s.name: problem.flag(s.name) for s in declared.scalars if s.flag}
+    own = [a for a in declared.args if a.name not in shared]
+    absent = {a.name: None for a in own if a.optional and not problem.flag(a.name)}
+    made = [a for a in own if a.name not in absent]
+    return [
+        {**shared, **absent, **{a.name: _array(rt, problem, a, filled) for a in made}}
+        for _ in range(count)
+    ]
+
+
+def _array(rt: Runtime, problem: Problem, arg: Arg, filled: bool) -> Any:
+    kind = dtype(problem.dtype if arg.dtype == "model" else arg.dtype)
+    shape = spec(problem.op).shape(arg, problem.sizes)
+    if arg.role == "out" or not filled:
+        return rt.empty(shape, kind)
+    return rt.upload(np.resize(_numbers(kind.name), shape), kind)
 
 
 def plan(launch: Callable[..., None], problem: Problem) -> None:

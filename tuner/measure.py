@@ -22,7 +22,7 @@ from xgr.runtime import Runtime
 from xgr.tuner import inputs, space
 
 # bytes that the sets touch together, and most sets
-ROTATED, MOST_SETS = 128 << 20, 8
+ROTATED, MOST_SETS = 128 << 20, 48
 # launches of a graph at least; replays of one, by the milliseconds that they shall take
 LAUNCHES, BUDGET_MS, LEAST, MOST = 4, 3.0, 3, 25
 # a measurement is repeated while its quartiles lie further apart than this share of its median
@@ -47,7 +47,7 @@ class Bench:
         apart = space.on_device(rt)  # elsewhere a launch takes long, and has the caches it left
         count = min(MOST_SETS, -(-ROTATED // touched)) if apart else 1
         self._launches = LAUNCHES if apart else 1
-        self._sets = [inputs.arguments(rt, problem) for _ in range(count)]
+        self._sets = inputs.arguments(rt, problem, count)
         rt.synchronize()
         with stream:
             self._build(own)(**self._sets[0])

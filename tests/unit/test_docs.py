@@ -173,12 +173,17 @@ def commands(text: str) -> Iterator[list[str]]:
                 yield words
 
 
+def _bare(group: Any, rest: list[str]) -> bool:
+    """Whether a group is itself what is called: it may be, and no command of it is named."""
+    return group.invoke_without_command and (not rest or rest[0].startswith("-"))
+
+
 def parse(words: list[str]) -> None:
     """Parse an xgr command line as the app does, without running it."""
     command: Any = typer.main.get_command(app)
     context: Any = None
     rest = words[1:]
-    while hasattr(command, "commands"):
+    while hasattr(command, "commands") and not _bare(command, rest):
         assert rest, f"{' '.join(words)}: no command"
         name = rest.pop(0)
         assert name in command.commands, f"{' '.join(words)}: xgr has no {name}"
