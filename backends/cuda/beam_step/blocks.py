@@ -33,8 +33,8 @@ class Blocks:
     gather_warps: int = 4
     select_warps: int = 16
     chunk: int = 8192
-    step: int = 4096
-    chained: int = 0
+    step: int = 8192
+    chained: int = 1
 
 
 TUNABLES = tuple(field.name for field in fields(Blocks))
@@ -47,7 +47,7 @@ def space(problem: Problem, cores: int, arch: int) -> Sequence[Mapping[str, int]
 
 def _space(chosen: Blocks, problem: Problem) -> Iterator[Blocks]:
     yield chosen
-    yield replace(chosen, chained=1)
+    yield replace(chosen, chained=0)
     for step, warps in product((2048, 4096, 8192), (16, 32)):
         yield replace(chosen, step=step, select_warps=warps)
     constrained = problem.flag("trie", False)

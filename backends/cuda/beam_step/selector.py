@@ -146,7 +146,7 @@ class Selector:
             **self._kept, found=self._found, entries=self._entries, **self._tile,
             **codes, row_start=row_start, row_start_out=row_start_out, **outputs,
             live_out=live_out, RO=self._targets, B=self._requests, REQUESTS=self._lanes,
-            TRIE=constrained, RANKED=self._ranked, ROWS=32, COMPARED=64, num_warps=4,
+            TRIE=constrained, RANKED=self._ranked, ROWS=32, COMPARED=256, num_warps=4,
             **self._chain,
         )  # fmt: skip
 
