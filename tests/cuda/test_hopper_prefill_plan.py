@@ -49,9 +49,10 @@ def test_each_tile_that_may_be_empty_has_a_block() -> None:
     assert choose(problem, CORES, {"divide": 2}).places(problem) == 8
 
 
-def test_only_narrow_tiles_are_divided() -> None:
-    with pytest.raises(InputError, match="divide=1"):
-        choose(prefill(), CORES, {"block_m": 128, "divide": 1})
+@pytest.mark.parametrize("config", [{"block_m": 128, "divide": 1}, {"divide": 3}])
+def test_one_or_two_narrow_tiles_are_divided(config: dict[str, int]) -> None:
+    with pytest.raises(InputError, match="divide="):
+        choose(prefill(), CORES, config)
 
 
 @pytest.mark.parametrize("tokens", [64, 1024, 16384])

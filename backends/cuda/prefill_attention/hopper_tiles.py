@@ -1,6 +1,6 @@
 """How the sm_90 kernel of prefill attention cuts a problem, and which problems it takes.
 
-Not measured yet: the rule follows from what a tile reads and from how many tiles there are.
+The rule follows from what a tile reads and from how many tiles there are.
 """
 
 from __future__ import annotations
@@ -65,10 +65,9 @@ def choose(problem: Problem, cores: int, config: Mapping[str, int]) -> Cut:
         rounds = -(-_blocks(problem, tiles) // cores)
         divide = rounds if rounds == 1 or (rounds == 2 and causal) else 0
     divide = config.get("divide", divide)
-    if divide and tiles.block_m != WARPGROUP:
-        raise InputError(
-            f"divide={divide} of block_m={tiles.block_m}, need {WARPGROUP}, or divide=0"
-        )
+    if divide not in ((0, 1, 2) if tiles.block_m == WARPGROUP else (0,)):
+        need = f"0, or with block_m={WARPGROUP} 1 or 2"
+        raise InputError(f"divide={divide} and block_m={tiles.block_m}, need divide={need}")
     paired = tiles.block_m == WARPGROUP and _blocks(problem, tiles) <= 2 * cores
     fold = config.get("fold", paired and causal and not divide)
     return Cut(tiles, bool(fold), divide)
