@@ -24,7 +24,7 @@ from xgr.runtime import Runtime, runtime
 need_interpreter()
 pytestmark = QUIET
 
-SMALL_CHUNKS = {"chunk": 32, "step": 16}
+SMALL_CHUNKS = {"chunk": 32, "step": 16, "opened": 1, "spare": 32}
 
 
 def a_case(requests: int, rows: int, codes: int, out: int, **flags: str | int | bool) -> Case:

@@ -21,19 +21,25 @@ class Blocks:
         warps: of a block that reads rows whole.
         gathered: children of a row that are looked up at once.
         gather_warps: of a block that only looks up children.
-        select_warps: of the block that chooses for a request.
+        opened: tiles of a row whose candidates are listed at once.
+        open_warps: of a block that opens tiles.
+        select_warps: of the blocks that work for a whole request.
         chunk: most keys that a cut holds in registers.
-        step: most candidates that are opened at once.
-        chained: 1 to launch select and emit before what they wait for has ended, from sm_90 on.
+        step: most candidates that are moved at once.
+        spare: candidates that a request may list beyond those that go by its width.
+        chained: 1 to launch each kernel before what it waits for has ended, from sm_90 on.
     """
 
     block: int = 8192
     warps: int = 4
     gathered: int = 1024
     gather_warps: int = 4
+    opened: int = 32
+    open_warps: int = 4
     select_warps: int = 16
     chunk: int = 8192
-    step: int = 8192
+    step: int = 4096
+    spare: int = 8192
     chained: int = 1
 
 
@@ -48,8 +54,8 @@ def space(problem: Problem, cores: int, arch: int) -> Sequence[Mapping[str, int]
 def _space(chosen: Blocks, problem: Problem) -> Iterator[Blocks]:
     yield chosen
     yield replace(chosen, chained=0)
-    for step, warps in product((2048, 4096, 8192), (16, 32)):
-        yield replace(chosen, step=step, select_warps=warps)
+    for warps, opened in product((8, 16), (16, 32, 64)):
+        yield replace(chosen, select_warps=warps, opened=opened, open_warps=min(opened // 8, 4))
     constrained = problem.flag("trie", False)
     if not constrained or problem.flag("normalize") == "level":
         for block, warps in product((2048, 4096, 8192), (4, 8, 16)):

@@ -13,10 +13,15 @@ import triton.language as tl
 
 from xgr.backends.cuda.beam_step.keys import EMPTY, NAN
 
+# bits of a count, three of which a word holds
+_BITS, _COUNT = tl.constexpr(21), tl.constexpr((1 << 21) - 1)
+
 
 @triton.jit
 def best_of(keys, n, want, slack, CHUNK: tl.constexpr):
     """What the best `want` of keys[:n] are, or a few more: up to `slack` end the search sooner.
+
+    Three thresholds are counted at a time, which quarters the range that the right one lies in.
 
     Returns:
         (threshold, ties, count, greatest): all keys above the threshold and the first `ties` at it,
@@ -25,36 +30,60 @@ def best_of(keys, n, want, slack, CHUNK: tl.constexpr):
     """
     lanes = tl.arange(0, CHUNK)
     chunk = tl.load(keys + lanes, mask=lanes < n, other=EMPTY)
-    high = tl.max(chunk, 0)
-    low = tl.min(tl.where(chunk == EMPTY, NAN, chunk), 0)
+    greatest = tl.max(chunk, 0)
+    least = tl.min(tl.where(chunk == EMPTY, NAN, chunk), 0)
     for at in range(CHUNK, n, CHUNK):
         more = tl.load(keys + at + lanes, mask=at + lanes < n, other=EMPTY)
-        high = tl.maximum(high, tl.max(more, 0))
-        low = tl.minimum(low, tl.min(tl.where(more == EMPTY, NAN, more), 0))
-    greatest = high
-    legal = _above(keys, chunk, n, EMPTY, CHUNK)
+        greatest = tl.maximum(greatest, tl.max(more, 0))
+        least = tl.minimum(least, tl.min(tl.where(more == EMPTY, NAN, more), 0))
+    legal = (_above(keys, chunk, n, EMPTY, EMPTY, EMPTY, CHUNK) & _COUNT).to(tl.int32)
     enough = want + slack
     everything = legal <= enough
-    high = tl.where(everything, EMPTY, high)
-    # none is above `high`, and more than enough are above `low`
+    # none is above `high`, and more than enough are above `low`; a range may exceed 32 bits
+    high = tl.where(everything, EMPTY, greatest).to(tl.int64)
+    low = tl.where(everything, NAN, least).to(tl.int64) - 1
     above = tl.where(everything, legal, 0)
-    low = tl.where(everything, NAN, low - 1)
-    # first just below the greatest: that ends it where the best are all equal
-    middle = high - 1
     while (above < want) & (low < high - 1):
-        count = _above(keys, chunk, n, middle, CHUNK)
-        fits = count <= enough
-        high = tl.where(fits, middle, high)
-        above = tl.where(fits, count, above)
-        low = tl.where(fits, low, middle)
-        middle = (low & high) + ((low ^ high) >> 1)
+        width = high - low
+        first = low + (width >> 2)
+        second = low + (width >> 1)
+        third = low + ((3 * width) >> 2)
+        counts = _above(
+            keys, chunk, n, first.to(tl.int32), second.to(tl.int32), third.to(tl.int32), CHUNK
+        )
+        above_first = (counts & _COUNT).to(tl.int32)
+        above_second = ((counts >> _BITS) & _COUNT).to(tl.int32)
+        above_third = (counts >> (2 * _BITS)).to(tl.int32)
+        if above_first <= enough:
+            high, above = first, above_first
+        elif above_second <= enough:
+            low, high, above = first, second, above_second
+        elif above_third <= enough:
+            low, high, above = second, third, above_third
+        else:
+            low = third
     short = ~everything & (above < want)
-    return high, tl.where(short, want - above, 0), tl.where(short, want, above), greatest
+    ties = tl.where(short, want - above, 0)
+    return high.to(tl.int32), ties, above + ties, greatest
+
+
+@triton.jit
+def last_tie(keys, n, threshold, ties, CHUNK: tl.constexpr):
+    """Place in keys[:n] of the key number `ties`, from 1, that equals the threshold."""
+    lanes = tl.arange(0, CHUNK)
+    before, place = 0, 0
+    for at in range(0, n, CHUNK):
+        is_tie = tl.load(keys + at + lanes, mask=at + lanes < n, other=EMPTY) == threshold
+        one = is_tie.to(tl.int32)
+        here = is_tie & (before + tl.cumsum(one, 0) == ties)
+        place += tl.sum(tl.where(here, at + lanes, 0), 0)
+        before += tl.sum(one, 0)
+    return place
 
 
 @triton.jit
 def keep(keys, n, threshold, ties, kept, kept_keys, STEP: tl.constexpr):
-    """Write places (and keys) of those that `best_of` found, in list order."""
+    """Write places and keys of those that `best_of` found, in list order."""
     lanes = tl.arange(0, STEP)
     above_before, ties_before = 0, 0
     for at in range(0, n, STEP):
@@ -69,18 +98,25 @@ def keep(keys, n, threshold, ties, kept, kept_keys, STEP: tl.constexpr):
         taken = is_above | (is_tie & (tie < ties))
         place = above_before + (scan & 0xFFFF) + tl.minimum(tie, ties)
         tl.store(kept + place, entry, mask=taken)
-        if kept_keys is not None:
-            tl.store(kept_keys + place, key, mask=taken)
-        total = tl.sum(both, 0)
-        above_before += total & 0xFFFF
-        ties_before += total >> 16
+        tl.store(kept_keys + place, key, mask=taken)
+        if at + STEP < n:
+            total = tl.sum(both, 0)
+            above_before += total & 0xFFFF
+            ties_before += total >> 16
 
 
 @triton.jit
-def _above(keys, chunk, n, threshold, CHUNK: tl.constexpr):
+def _above(keys, chunk, n, first, second, third, CHUNK: tl.constexpr):
+    """How many keys are above each of three thresholds, in one word."""
     lanes = tl.arange(0, CHUNK)
-    count = tl.sum((chunk > threshold).to(tl.int32), 0)
+    counts = tl.sum(_counted(chunk, first, second, third), 0)
     for at in range(CHUNK, n, CHUNK):
         more = tl.load(keys + at + lanes, mask=at + lanes < n, other=EMPTY)
-        count += tl.sum((more > threshold).to(tl.int32), 0)
-    return count
+        counts += tl.sum(_counted(more, first, second, third), 0)
+    return counts
+
+
+@triton.jit
+def _counted(key, first, second, third):
+    low = (key > first).to(tl.int64) + ((key > second).to(tl.int64) << _BITS)
+    return low + ((key > third).to(tl.int64) << (2 * _BITS))

@@ -10,11 +10,8 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_wait
 
 from xgr.backends.cuda.beam_step.keys import EMPTY, value_of
-from xgr.backends.cuda.beam_step.scan import TILE
-from xgr.backends.cuda.beam_step.select import ROOM
+from xgr.backends.cuda.beam_step.open import area
 from xgr.backends.cuda.catalogue.level import codes_of
-
-_TILE, _ROOM = tl.constexpr(TILE), tl.constexpr(ROOM)
 
 
 @triton.jit(do_not_specialize=["level", "B", "RO"])
@@ -22,9 +19,9 @@ def emit(
     kept,
     kept_keys,
     found,
-    entries,
-    tile_row,
-    tile_first,
+    joined_rows,
+    joined_children,
+    low_of,
     descriptor,
     code,
     level,
@@ -39,6 +36,7 @@ def emit(
     RO,
     TRIE: tl.constexpr,
     RANKED: tl.constexpr,
+    SPARE: tl.constexpr,
     REQUESTS: tl.constexpr,
     ROWS: tl.constexpr,
     COMPARED: tl.constexpr,
@@ -53,15 +51,12 @@ def emit(
     target = tl.load(row_start_out + request, mask=used, other=0)
     chosen = tl.load(kept + place, mask=used, other=0)
     key = tl.load(kept_keys + place, mask=used, other=EMPTY)
-    # lists of a request lie where its output rows do
-    spread = target.to(tl.int64) * _ROOM
-    entry = tl.load(entries + spread * _TILE + chosen, mask=used, other=0)
-    tile = spread + entry // _TILE
-    row = tl.load(tile_row + tile, mask=used, other=0)
-    column = tl.load(tile_first + tile, mask=used, other=0) + entry % _TILE
+    entry = area(request, target, SPARE) + chosen
+    row = tl.load(joined_rows + entry, mask=used, other=0)
+    column = tl.load(joined_children + entry, mask=used, other=0)
     node = tl.zeros_like(column)
     if TRIE:
-        node = column
+        node = tl.load(low_of + row, mask=used, other=0) + column
         column = tl.load(codes_of(descriptor, code, level) + node, mask=used, other=0)
     to = place
     if RANKED:

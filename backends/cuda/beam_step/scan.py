@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
+from triton.language.extra.cuda import gdc_launch_dependents
 
 from xgr.backends.cuda.beam_step.keys import EMPTY, NAN, closed, fold, is_nan, key_of, score_key
 from xgr.backends.cuda.catalogue.level import children_of, codes_of, kept, run_of
@@ -68,11 +69,14 @@ def scan_rows(
     REQUESTS: tl.constexpr,
     BLOCK: tl.constexpr,
     GATHERED: tl.constexpr,
+    CHAINED: tl.constexpr,
 ):
     """Grid (R). Rows are read `BLOCK` codes at once, and children looked up `GATHERED` at once.
 
-    2^LOG is the tiles of a group of a whole row.
+    2^LOG is the tiles of a group of a whole row. `CHAINED` lets the next launch begin.
     """
+    if CHAINED:
+        gdc_launch_dependents()
     row = tl.program_id(0)
     # loads that do not wait for each other
     lanes = tl.arange(0, REQUESTS)

@@ -1,12 +1,8 @@
-"""Second launch of a beam step: one block a request narrows its groups down to survivors.
+"""Fourth launch of a beam step: one block a request cuts its candidates down to survivors.
 
-The best W candidates lie in the best W groups, where maxima are ranked as candidates are: a group
-that is left out has W others before it, each with a candidate before all of its own. The least
-maximum kept is a floor that no survivor is below. So the tiles of W groups are held against the
-floor, then the children of the tiles that remain, and an exact cut is made among what is left:
-little more than W, unless many candidates are equal or a few rows have them all. Where too many
-tiles remain, they are cut first, exactly as groups are. Lists stay in (row, code) order, so equal
-keys are cut by their order and survivors come without a sort.
+Lists of rows are joined in the order of rows, so equal keys are cut by their order and survivors
+come in (row, code) order without a sort. Where the candidates did not fit their area, rows are read
+again one after the other, and the best so far are kept whenever the area is full.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
@@ -19,30 +15,15 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from xgr.backends.cuda.beam_step.cut import best_of, keep
-from xgr.backends.cuda.beam_step.keys import (
-    EMPTY,
-    POSITIVE_INFINITY,
-    clamped,
-    key_of,
-    score_key,
-    score_of,
-)
-from xgr.backends.cuda.beam_step.scan import TILE, group_shift
-from xgr.backends.cuda.catalogue.level import codes_of
-from xgr.ops.beam_step import NAN_LOGIT
-
-# things a request may keep before the last cut, for each survivor; workspaces have room for them
-ROOM = 2
+from xgr.backends.cuda.beam_step.floor import wanted
+from xgr.backends.cuda.beam_step.open import ROOM, area, candidates, facts, places
+from xgr.backends.cuda.beam_step.scan import TILE
 
 _TILE, _ROOM = tl.constexpr(TILE), tl.constexpr(ROOM)
-_NAN_LOGIT = tl.constexpr(NAN_LOGIT)
-# things of a list that are looked up at once
-_LANES = tl.constexpr(512)
 
 
 @triton.jit(do_not_specialize=["level", "K", "tiles"])
 def select(
-    group_max,
     tile_max,
     low_of,
     count_of,
@@ -59,297 +40,190 @@ def select(
     live,
     row_start_out,
     out_width,
-    groups_kept,
-    group_first,
-    group_count,
-    group_base,
-    group_norm,
-    tile_keys,
-    tile_ids,
-    tiles_kept,
-    tile_row,
-    tile_first,
-    tile_word,
-    tile_base,
-    tile_norm,
+    floor,
+    listed,
+    opened_of,
+    begin_of,
+    listed_of,
+    offset_of,
     keys,
-    entries,
+    children,
+    joined_keys,
+    joined_children,
+    joined_rows,
     kept,
     kept_keys,
     found,
-    status,
     K,
     tiles,
     TRIE: tl.constexpr,
     STRICT: tl.constexpr,
-    SLOTS: tl.constexpr,
-    LOG: tl.constexpr,
-    CHUNK: tl.constexpr,
-    LARGE: tl.constexpr,
+    SPARE: tl.constexpr,
+    ROWS: tl.constexpr,
     SMALL: tl.constexpr,
+    LARGE: tl.constexpr,
     STEP: tl.constexpr,
-    GROUPS: tl.constexpr,
     TILES: tl.constexpr,
     CHAINED: tl.constexpr,
 ):
-    """Grid (B). A NaN or +inf among the candidates of a request leaves none.
+    """Grid (B). `ROWS` are looked up at once, `STEP` candidates moved.
 
-    `CHAINED`: launched before the scan has ended, and lets the next launch begin.
-    `CHUNK`, `LARGE`, `SMALL` are the keys in registers for a cut of groups, tiles or candidates,
-    few candidates; `STEP` those that are moved at once; `GROUPS`, `TILES` what is opened at once.
+    `SMALL` and `LARGE` are the keys in registers for a cut of few candidates and of many.
     """
     if CHAINED:
         gdc_launch_dependents()
         gdc_wait()
-    RATIO: tl.constexpr = 1 << LOG
     request = tl.program_id(0)
-    target = tl.load(row_start_out + request)
-    room = tl.load(row_start_out + request + 1) - target
-    want = tl.maximum(tl.minimum(tl.load(out_width + request), room), 0)
+    want, target, room = wanted(request, row_start_out, out_width)
     first, rows = tl.load(row_start + request), tl.load(live + request)
-    # lists of a request lie where its output rows do
-    spread = target.to(tl.int64) * _ROOM
-    group_max += first.to(tl.int64) * SLOTS
-
-    n = rows * SLOTS
-    threshold, ties, groups, greatest = best_of(group_max, n, want, want // 8, CHUNK)
-    if greatest >= POSITIVE_INFINITY:
-        groups = 0
-        if status is not None:
-            tl.store(status + request, tl.load(status + request) | _NAN_LOGIT)
-    count = 0
-    if (groups > 0) & (want > 0):
-        keep(group_max, n, threshold, ties, groups_kept + spread, None, STEP)
-        tl.debug_barrier()
-        floor = tl.where(ties == 0, threshold + 1, threshold)
-        _look_up_groups(
-            groups_kept + spread, groups, group_first + spread, group_count + spread,
-            group_base + spread, group_norm + spread, first, count_of, cumulative, norm, K, tiles,
-            TRIE, SLOTS, LOG,
+    n = tl.load(listed + request)
+    here = area(request, target, SPARE)
+    joined_keys += here
+    joined_children += here
+    joined_rows += here
+    if n <= _ROOM * room + SPARE:
+        _join(
+            first, rows, n, begin_of, listed_of, offset_of, keys + here, children + here,
+            joined_keys, joined_children, joined_rows, ROWS, STEP,
         )  # fmt: skip
-        tl.debug_barrier()
-        listed, ids = tile_keys + spread * RATIO, tile_ids + spread * RATIO
-        opened = _open_groups(
-            groups, floor, group_first + spread, group_count + spread, group_base + spread,
-            group_norm + spread, tile_max + first.to(tl.int64) * tiles, listed, ids,
-            STRICT, LOG, GROUPS,
+    else:
+        n = _read_again(
+            first, rows, want, tl.load(floor + request), _ROOM * room + SPARE, opened_of,
+            joined_keys, joined_children, joined_rows, kept + target, kept_keys + target, tile_max,
+            legal, tiles, low_of, count_of, cumulative, norm, logits, stride_row, stride_code,
+            descriptor, code, level, K, TRIE, STRICT, TILES, LARGE, STEP,
         )  # fmt: skip
-        tl.debug_barrier()
-        cut = opened > _ROOM * want
-        if cut:
-            threshold, ties, remain, _ = best_of(listed, opened, want, want // 8, LARGE)
-            keep(listed, opened, threshold, ties, tiles_kept + spread, None, STEP)
-            tl.debug_barrier()
-            floor = tl.where(ties == 0, threshold + 1, threshold)
-            opened = remain
-        _look_up_tiles(
-            tiles_kept + spread, ids, opened, cut, tile_row + spread, tile_first + spread,
-            tile_word + spread, tile_base + spread, tile_norm + spread, first, low_of, count_of,
-            legal, cumulative, norm, K, tiles, TRIE,
-        )  # fmt: skip
-        tl.debug_barrier()
-        found_here = _open_tiles(
-            opened, floor, tile_row + spread, tile_first + spread, tile_word + spread,
-            tile_base + spread, tile_norm + spread, logits, stride_row, stride_code, descriptor,
-            code, level, keys + spread * _TILE, entries + spread * _TILE, TRIE, STRICT, TILES,
-        )  # fmt: skip
-        tl.debug_barrier()
-        there = keys + spread * _TILE
-        if found_here <= SMALL:
-            threshold, ties, count, _ = best_of(there, found_here, want, 0, SMALL)
-        else:
-            threshold, ties, count, _ = best_of(there, found_here, want, 0, LARGE)
-        keep(there, found_here, threshold, ties, kept + target, kept_keys + target, STEP)
+    tl.debug_barrier()
+    if n <= SMALL:
+        threshold, ties, count, _ = best_of(joined_keys, n, want, 0, SMALL)
+        keep(joined_keys, n, threshold, ties, kept + target, kept_keys + target, SMALL)
+    else:
+        threshold, ties, count, _ = best_of(joined_keys, n, want, 0, LARGE)
+        keep(joined_keys, n, threshold, ties, kept + target, kept_keys + target, STEP)
     tl.store(found + request, count)
 
 
 @triton.jit
-def _look_up_groups(
-    groups_kept,
-    groups,
-    group_first,
-    group_count,
-    group_base,
-    group_norm,
+def _join(
     first,
-    count_of,
-    cumulative,
-    norm,
-    K,
-    tiles,
-    TRIE: tl.constexpr,
-    SLOTS: tl.constexpr,
-    LOG: tl.constexpr,
+    rows,
+    n,
+    begin_of,
+    listed_of,
+    offset_of,
+    keys,
+    children,
+    joined_keys,
+    joined_children,
+    joined_rows,
+    ROWS: tl.constexpr,
+    STEP: tl.constexpr,
 ):
-    """What opening a group takes, in lists: its tiles, and how their logits become scores."""
-    for at in range(0, groups, _LANES):
-        place = at + tl.arange(0, _LANES)
-        used = place < groups
-        entry = tl.load(groups_kept + place, mask=used, other=0)
-        here, slot = entry // SLOTS, entry % SLOTS
-        size, base, lse = _facts(first + here, used, count_of, cumulative, norm, K, TRIE)
-        shift = group_shift(size, SLOTS, LOG)
-        begin = slot << shift
-        count = tl.minimum(1 << shift, tl.cdiv(size, _TILE) - begin)
-        # tiles are numbered through the rows of a request
-        tl.store(group_first + place, here * tiles + begin, mask=used)
-        tl.store(group_count + place, count, mask=used)
-        tl.store(group_base + place, base, mask=used)
-        tl.store(group_norm + place, lse, mask=used)
-
-
-@triton.jit
-def _open_groups(
-    groups,
-    floor,
-    group_first,
-    group_count,
-    group_base,
-    group_norm,
-    tile_max,
-    tile_keys,
-    tile_ids,
-    STRICT: tl.constexpr,
-    LOG: tl.constexpr,
-    GROUPS: tl.constexpr,
-):
-    """Lists the tiles of the groups that are not below the floor, and returns how many."""
-    lane = tl.arange(0, 1 << LOG)[None, :]
+    """Moves the lists of rows into one, in the order of rows."""
+    lanes = tl.arange(0, ROWS)
     before = 0
-    for at in range(0, groups, GROUPS):
-        place = at + tl.arange(0, GROUPS)
-        used = place < groups
-        count = tl.load(group_count + place, mask=used, other=0)
-        begin = tl.load(group_first + place, mask=used, other=0)
-        base = tl.load(group_base + place, mask=used, other=0.0)
-        lse = tl.load(group_norm + place, mask=used, other=0.0)
-        tile = begin[:, None] + lane
-        best = tl.load(tile_max + tile, mask=lane < count[:, None], other=EMPTY)
-        key = score_key(best, base[:, None], lse[:, None], STRICT)
-        taken = key >= floor
-        at_place, before = _places(taken, before)
-        tl.store(tile_keys + at_place, key, mask=taken)
-        tl.store(tile_ids + at_place, tile, mask=taken)
-    return before
+    for at in range(0, rows, ROWS):
+        row = first + at + lanes
+        used = at + lanes < rows
+        size = tl.load(listed_of + row, mask=used, other=0)
+        tl.store(offset_of + row, before + tl.cumsum(size, 0) - size, mask=used)
+        before += tl.sum(size, 0)
+    tl.debug_barrier()
+    for at in range(0, n, STEP):
+        place = at + tl.arange(0, STEP)
+        used = place < n
+        # the last row whose list begins at or before the place
+        row = tl.zeros_like(place) + first
+        left = rows
+        while left > 1:
+            half = left // 2
+            after = tl.load(offset_of + row + half, mask=used, other=0) <= place
+            row = tl.where(after, row + half, row)
+            left -= half
+        offset = tl.load(offset_of + row, mask=used, other=0)
+        source = tl.load(begin_of + row, mask=used, other=0) + place - offset
+        key = tl.load(keys + source, mask=used, other=0)
+        child = tl.load(children + source, mask=used, other=0)
+        tl.store(joined_keys + place, key, mask=used)
+        tl.store(joined_children + place, child, mask=used)
+        tl.store(joined_rows + place, row, mask=used)
 
 
 @triton.jit
-def _look_up_tiles(
-    tiles_kept,
-    tile_ids,
-    opened,
-    cut,
-    tile_row,
-    tile_first,
-    tile_word,
-    tile_base,
-    tile_norm,
+def _read_again(
     first,
+    rows,
+    want,
+    least,
+    room,
+    opened_of,
+    joined_keys,
+    joined_children,
+    joined_rows,
+    kept,
+    kept_keys,
+    tile_list,
+    legal,
+    tiles,
     low_of,
     count_of,
-    legal,
     cumulative,
     norm,
-    K,
-    tiles,
-    TRIE: tl.constexpr,
-):
-    """What opening a tile takes, in lists: its row, its first child or code, which ones count."""
-    for at in range(0, opened, _LANES):
-        place = at + tl.arange(0, _LANES)
-        used = place < opened
-        # a list that was not cut is read as it is
-        chosen = tl.load(tiles_kept + place, mask=used & cut, other=0)
-        chosen = tl.where(cut, chosen, place)
-        tile = tl.load(tile_ids + chosen, mask=used, other=0)
-        row, of_row = first + tile // tiles, tile % tiles
-        size, base, lse = _facts(row, used, count_of, cumulative, norm, K, TRIE)
-        begin = of_row * _TILE
-        if legal is not None:
-            word = tl.load(legal + row.to(tl.int64) * tiles + of_row, mask=used, other=0)
-        else:
-            left = tl.minimum(size - begin, _TILE)
-            word = tl.where(left == _TILE, -1, (1 << left) - 1)
-        if TRIE:
-            begin += tl.load(low_of + row, mask=used, other=0)
-        tl.store(tile_row + place, row, mask=used)
-        tl.store(tile_first + place, begin, mask=used)
-        tl.store(tile_word + place, word, mask=used)
-        tl.store(tile_base + place, base, mask=used)
-        tl.store(tile_norm + place, lse, mask=used)
-
-
-@triton.jit
-def _open_tiles(
-    opened,
-    floor,
-    tile_row,
-    tile_first,
-    tile_word,
-    tile_base,
-    tile_norm,
     logits,
     stride_row,
     stride_code,
     descriptor,
     code,
     level,
-    keys,
-    entries,
+    K,
     TRIE: tl.constexpr,
     STRICT: tl.constexpr,
     TILES: tl.constexpr,
+    LARGE: tl.constexpr,
+    STEP: tl.constexpr,
 ):
-    """Lists the candidates of the tiles that are not below the floor, and returns how many.
-
-    An entry is 32 times the tile's place in the lists of tiles, and the child's in it.
-    """
-    lane = tl.arange(0, _TILE)[None, :]
-    if TRIE:
-        code = codes_of(descriptor, code, level)
-    before = 0
-    for at in range(0, opened, TILES):
-        place = at + tl.arange(0, TILES)
-        used = place < opened
-        word = tl.load(tile_word + place, mask=used, other=0)
-        row = tl.load(tile_row + place, mask=used, other=0)
-        begin = tl.load(tile_first + place, mask=used, other=0)
-        base = tl.load(tile_base + place, mask=used, other=0.0)
-        lse = tl.load(tile_norm + place, mask=used, other=0.0)
-        column = begin[:, None] + lane
-        inside = ((word[:, None] >> lane) & 1) == 1
-        if TRIE:
-            column = tl.load(code + column, mask=inside, other=0)
-        spot = row.to(tl.int64)[:, None] * stride_row + column.to(tl.int64) * stride_code
-        logit = tl.load(logits + spot, mask=inside, other=-float("inf")).to(tl.float32)
-        score = score_of(logit, base[:, None], lse[:, None])
-        if STRICT:
-            inside &= score != -float("inf")
-        key = tl.where(inside, key_of(clamped(score)), EMPTY)
-        taken = key >= floor
-        at_place, before = _places(taken, before)
-        tl.store(keys + at_place, key, mask=taken)
-        tl.store(entries + at_place, place[:, None] * _TILE + lane, mask=taken)
-    return before
+    """Lists the candidates of all rows, or at least the best `want`; returns how many."""
+    n = 0
+    for number in range(rows):
+        row = first + number
+        opened = tl.load(opened_of + row)
+        of_row = tile_list + row.to(tl.int64) * tiles
+        low, size, base, lse = facts(row, low_of, count_of, cumulative, norm, K, TRIE)
+        for at in range(0, opened, TILES):
+            if n + TILES * _TILE > room:
+                tl.debug_barrier()
+                threshold, ties, count, _ = best_of(joined_keys, n, want, 0, LARGE)
+                keep(joined_keys, n, threshold, ties, kept, kept_keys, STEP)
+                tl.debug_barrier()
+                _compact(count, kept, joined_keys, joined_children, joined_rows, STEP)
+                tl.debug_barrier()
+                n = count
+                # what is equal to the last of them is behind it
+                least = tl.maximum(least, threshold + 1)
+            key, child = candidates(
+                row, at, opened, of_row, legal, tiles, low, size, base, lse, logits, stride_row,
+                stride_code, descriptor, code, level, TRIE, STRICT, TILES,
+            )  # fmt: skip
+            taken = key >= least
+            place, n = places(taken, n)
+            tl.store(joined_keys + place, key, mask=taken)
+            tl.store(joined_children + place, child, mask=taken)
+            tl.store(joined_rows + place, tl.zeros_like(child) + row, mask=taken)
+    return n
 
 
 @triton.jit
-def _facts(row, used, count_of, cumulative, norm, K, TRIE: tl.constexpr):
-    """Children of rows, the scores of their beams, and what is subtracted from their logits."""
-    size = tl.zeros_like(row) + K
-    if TRIE:
-        size = tl.load(count_of + row, mask=used, other=0)
-    base = tl.load(cumulative + row, mask=used, other=0.0)
-    lse = tl.zeros_like(base)
-    if norm is not None:
-        lse = tl.load(norm + row, mask=used, other=0.0)
-    return size, base, lse
-
-
-@triton.jit
-def _places(taken, before):
-    """Where the taken of a block go in its order, and how many there are then."""
-    one = taken.to(tl.int32)
-    of_row = tl.sum(one, 1)
-    start = before + tl.cumsum(of_row, 0) - of_row
-    return start[:, None] + tl.cumsum(one, 1) - one, before + tl.sum(of_row, 0)
+def _compact(count, kept, joined_keys, joined_children, joined_rows, STEP: tl.constexpr):
+    """Moves the kept of a list to its front, where none is ahead of its place."""
+    for at in range(0, count, STEP):
+        place = at + tl.arange(0, STEP)
+        used = place < count
+        source = tl.load(kept + place, mask=used, other=0)
+        key = tl.load(joined_keys + source, mask=used, other=0)
+        child = tl.load(joined_children + source, mask=used, other=0)
+        row = tl.load(joined_rows + source, mask=used, other=0)
+        tl.debug_barrier()
+        tl.store(joined_keys + place, key, mask=used)
+        tl.store(joined_children + place, child, mask=used)
+        tl.store(joined_rows + place, row, mask=used)
+        tl.debug_barrier()

@@ -8,8 +8,10 @@ from typing import Any
 
 from xgr.backends.cuda.beam_step.blocks import Blocks
 from xgr.backends.cuda.beam_step.emit import emit
+from xgr.backends.cuda.beam_step.floor import find_floor
+from xgr.backends.cuda.beam_step.open import ROOM, open_rows
 from xgr.backends.cuda.beam_step.scan import CHILDREN, ROW, TILE, scan_rows
-from xgr.backends.cuda.beam_step.select import ROOM, select
+from xgr.backends.cuda.beam_step.select import select
 from xgr.backends.cuda.device import architecture, interpreting
 from xgr.ops.dtype import float32, int32
 from xgr.registry.kernel import Context
@@ -22,7 +24,7 @@ _NORMS = {"level": ROW, "children": CHILDREN}
 
 
 class Selector:
-    """Chooses the best candidates of each request in three launches: scan, select, emit.
+    """Chooses the best candidates of each request in five launches that wait for each other.
 
     Scores are not kept: a tile keeps its best logit, and the candidates of few tiles are computed
     again. So workspaces are as large as the problem says, whatever the catalogue, which a bind
@@ -58,7 +60,6 @@ class Selector:
         self._slots = 8 if columns <= 8192 else 32
         self._tiles = -(-columns // TILE)
         self._log = power(-(-self._tiles // self._slots)).bit_length() - 1
-        ratio = 1 << self._log
 
         empty = context.empty
         self._children = {name: empty((rows,), int32) for name in ("low_of", "count_of")}
@@ -66,16 +67,15 @@ class Selector:
         self._tile_max = empty((rows, self._tiles), int32)
         self._group_max = empty((rows, self._slots), int32)
         self._norm = empty((rows,), float32)
-        lists = ROOM * targets
-        self._narrow = {name: empty((lists,), int32) for name in ("groups_kept", "tiles_kept")}
-        # what a kept group or tile needs, and what is emitted of a tile
-        facts = {"group_first": int32, "group_count": int32, "tile_word": int32}
-        facts |= dict.fromkeys(("group_base", "group_norm", "tile_base", "tile_norm"), float32)
-        self._facts = {name: empty((lists,), kind) for name, kind in facts.items()}
-        self._tile = {name: empty((lists,), int32) for name in ("tile_row", "tile_first")}
-        self._opened = {name: empty((lists, ratio), int32) for name in ("tile_keys", "tile_ids")}
-        self._keys = empty((lists, TILE), int32)
-        self._entries = empty((lists, TILE), int32)
+        self._floor = {name: empty((requests,), int32) for name in ("floor", "last_group")}
+        self._listed = empty((requests,), int32)
+        lists = ("opened_of", "begin_of", "listed_of")
+        self._lists = {name: empty((rows,), int32) for name in lists}
+        self._offset = empty((rows,), int32)
+        size = ROOM * targets + self._blocks.spare * requests
+        self._candidates = {name: empty((size,), int32) for name in ("keys", "children")}
+        self._places = {name: empty((size,), int32) for name in ("joined_rows", "joined_children")}
+        self._joined_keys = empty((size,), int32)
         self._kept = {name: empty((targets,), int32) for name in ("kept", "kept_keys")}
         self._found = empty((requests,), int32)
 
@@ -96,7 +96,7 @@ class Selector:
         normalize: str,
         lse: Any = None,
     ) -> None:
-        """Scan the rows, select, emit.
+        """Scan the rows, find a floor, open rows, select, emit.
 
         Arguments are as beam_step has them; `status` and node_out may be None. `outputs` are
         parent_out, code_out, node_out and score_out, `level` is what `level_arguments` found, or
@@ -128,35 +128,50 @@ class Selector:
             **matrix, node=node, **rows_in, **level, **scores, **self._children, **scanned,
             B=self._requests, K=self._columns, tiles=self._tiles, **flags, **groups,
             ROOT=root, NORM=mode, REQUESTS=self._lanes, BLOCK=most, GATHERED=gathered,
+            CHAINED=self._chain["CHAINED"],
             num_warps=min(warps, max(most // 256, 1)), maxnreg=SHARED_REGISTERS,
         )  # fmt: skip
-        large = min(blocks.chunk, max(1024, width * TILE))
+        most_registers = REGISTERS // (32 * blocks.select_warps)
+        find_floor[(self._requests,)](
+            self._group_max, **rows_in, row_start_out=row_start_out, out_width=out_width,
+            **self._floor, listed=self._listed, status=status, SLOTS=self._slots,
+            CHUNK=min(blocks.chunk, max(1024, self._mean_rows() * self._slots)),
+            num_warps=blocks.select_warps, maxnreg=most_registers, **self._chain,
+        )  # fmt: skip
+        candidates = {
+            **self._children, **scores, **matrix, **codes, **rows_in, **self._lists,
+            **self._candidates, "row_start_out": row_start_out, "floor": self._floor["floor"],
+            "listed": self._listed, "K": self._columns, "tiles": self._tiles, "legal": legal,
+            "tile_max": self._tile_max, **flags, "SPARE": blocks.spare, "TILES": blocks.opened,
+        }  # fmt: skip
+        open_rows[(self._rows,)](
+            self._group_max, **candidates, last_group=self._floor["last_group"], B=self._requests,
+            **groups, REQUESTS=self._lanes, LOOKED=min(power(self._tiles), 256),
+            num_warps=blocks.open_warps, **self._chain,
+        )  # fmt: skip
+        small = min(blocks.chunk, max(1024, 2 * width))
         select[(self._requests,)](
-            **scanned, **self._children, **scores, **matrix, **codes, **rows_in,
-            row_start_out=row_start_out, out_width=out_width, **self._narrow, **self._opened,
-            **self._facts, **self._tile, keys=self._keys, entries=self._entries, **self._kept,
-            found=self._found, status=status, K=self._columns, tiles=self._tiles, **flags, **groups,
-            CHUNK=min(blocks.chunk, max(1024, self._mean_groups())),
-            LARGE=large, SMALL=min(large, 2048), STEP=min(blocks.step, 4096),
-            GROUPS=min(width, max(blocks.step >> self._log, 1)),
-            TILES=min(width, max(blocks.step // TILE, 1)), num_warps=blocks.select_warps,
-            maxnreg=REGISTERS // (32 * blocks.select_warps), **self._chain,
+            **candidates, out_width=out_width, offset_of=self._offset, **self._places,
+            joined_keys=self._joined_keys, **self._kept, found=self._found,
+            ROWS=min(self._mean_rows(), 1024), SMALL=small,
+            LARGE=min(blocks.chunk, max(1024, width * TILE)), STEP=min(blocks.step, small),
+            num_warps=blocks.select_warps, maxnreg=most_registers, **self._chain,
         )  # fmt: skip
         emit[(-(-self._targets // 32),)](
-            **self._kept, found=self._found, entries=self._entries, **self._tile,
+            **self._kept, found=self._found, **self._places, low_of=self._children["low_of"],
             **codes, row_start=row_start, row_start_out=row_start_out, **outputs,
             live_out=live_out, RO=self._targets, B=self._requests, REQUESTS=self._lanes,
-            TRIE=constrained, RANKED=self._ranked, ROWS=32, COMPARED=256, num_warps=4,
-            **self._chain,
+            SPARE=blocks.spare, TRIE=constrained, RANKED=self._ranked, ROWS=32, COMPARED=256,
+            num_warps=4, **self._chain,
         )  # fmt: skip
 
     def _width(self) -> int:
         """A usual number of output rows of a request."""
         return power(-(-self._targets // self._requests))
 
-    def _mean_groups(self) -> int:
-        """A usual number of groups of a request."""
-        return power(-(-self._rows // self._requests) * self._slots)
+    def _mean_rows(self) -> int:
+        """A usual number of rows of a request."""
+        return power(-(-self._rows // self._requests))
 
 
 def power(size: int) -> int:
