@@ -19,11 +19,11 @@ FEW = ("beam_ancestors", "rope_table")
 
 
 def compiled(
-    *options: str, arch: str = "90", environment: Mapping[str, str] | None = None
+    *options: str, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     inherited = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
     return subprocess.run(
-        [sys.executable, "-m", "xgr.backends.cuda.compile", "--arch", arch, *options],
+        [sys.executable, "-m", "xgr.backends.cuda.compile", "--arch", "90", *options],
         env=inherited | dict(environment or {}),
         capture_output=True,
         text=True,

@@ -8,7 +8,6 @@ import torch
 import triton
 import triton.language as tl
 
-from xgr.backends.cuda.chain import chain, follow
 from xgr.backends.cuda.rows import parents_are_sound
 from xgr.backends.cuda.strides import need_dense_rows
 from xgr.ops.kv_reorder import BAD_PARENT
@@ -21,7 +20,7 @@ def build(problem: Problem, context: Context) -> Launcher:
     sizes = problem.sizes
     requests, rows, slots = sizes["B"], sizes["R"], sizes["S"]
     block_r = min(triton.next_power_of_2(rows), 512)
-    block_s, chained = triton.next_power_of_2(slots), chain()
+    block_s = triton.next_power_of_2(slots)
 
     def beam_ancestors(
         *,
@@ -40,8 +39,7 @@ def build(problem: Problem, context: Context) -> Launcher:
         )  # fmt: skip
         _beam_ancestors[(requests + 1,)](
             ancestors, parent, row_start, live, out, status, ancestors.stride(0), out.stride(0),
-            step, requests, rows, slots,
-            BAD=BAD_PARENT, BLOCK_R=block_r, BLOCK_S=block_s, **chained,
+            step, requests, rows, slots, BAD=BAD_PARENT, BLOCK_R=block_r, BLOCK_S=block_s,
         )  # fmt: skip
 
     return beam_ancestors
@@ -51,9 +49,7 @@ def build(problem: Problem, context: Context) -> Launcher:
 def _beam_ancestors(
     ancestors, parent, row_start, live, out, status, in_stride, out_stride, step, requests, rows,
     SLOTS: tl.constexpr, BAD: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_S: tl.constexpr,
-    CHAINED: tl.constexpr,
 ):  # fmt: skip
-    follow(CHAINED)
     b = tl.program_id(0)
     mine = b < requests
     first = tl.load(row_start + b)

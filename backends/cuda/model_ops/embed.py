@@ -8,7 +8,6 @@ import torch
 import triton
 import triton.language as tl
 
-from xgr.backends.cuda.chain import chain, follow
 from xgr.backends.cuda.strides import need_dense_rows
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
@@ -19,7 +18,7 @@ def build(problem: Problem, context: Context) -> Launcher:
     sizes = problem.sizes
     size, table_rows, codes = sizes["h"], sizes["V"], sizes.get("M", 0)
     block = min(triton.next_power_of_2(size), 2048)
-    grid, chained = (sizes["N"], triton.cdiv(size, block)), chain()
+    grid = (sizes["N"], triton.cdiv(size, block))
 
     def embed(
         *,
@@ -31,7 +30,7 @@ def build(problem: Problem, context: Context) -> Launcher:
         need_dense_rows("embed", ids=ids, table=table, map=map, out=out)
         _embed[grid](
             ids, ids if map is None else map, table, out, table.stride(0), out.stride(0),
-            table_rows, codes, size, MAP=map is not None, BLOCK=block, **chained,
+            table_rows, codes, size, MAP=map is not None, BLOCK=block,
         )  # fmt: skip
 
     return embed
@@ -40,9 +39,8 @@ def build(problem: Problem, context: Context) -> Launcher:
 @triton.jit(do_not_specialize=["table_rows", "codes"])
 def _embed(
     ids, map, table, out, table_stride, out_stride, table_rows, codes,
-    SIZE: tl.constexpr, MAP: tl.constexpr, BLOCK: tl.constexpr, CHAINED: tl.constexpr,
+    SIZE: tl.constexpr, MAP: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    follow(CHAINED)
     row = tl.program_id(0).to(tl.int64)
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = at < SIZE

@@ -8,7 +8,6 @@ import torch
 import triton
 import triton.language as tl
 
-from xgr.backends.cuda.chain import chain, follow
 from xgr.backends.cuda.strides import need_dense_rows
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Launcher
@@ -18,23 +17,19 @@ def build_gate(problem: Problem, gelu: bool) -> Launcher:
     """Launcher of swiglu, or of gelu_gated."""
     rows, size = problem.sizes["N"], problem.sizes["I"]
     block = min(triton.next_power_of_2(size), 1024)
-    grid, chained = (rows, triton.cdiv(size, block)), chain()
+    grid = (rows, triton.cdiv(size, block))
 
     def gated(*, gate_up: torch.Tensor, out: torch.Tensor) -> None:
         need_dense_rows(problem.op, gate_up=gate_up, out=out)
-        _gated[grid](
-            gate_up, out, gate_up.stride(0), out.stride(0), size, GELU=gelu, BLOCK=block, **chained
-        )  # fmt: skip
+        _gated[grid](gate_up, out, gate_up.stride(0), out.stride(0), size, GELU=gelu, BLOCK=block)
 
     return gated
 
 
 @triton.jit
 def _gated(
-    gate_up, out, in_stride, out_stride,
-    SIZE: tl.constexpr, GELU: tl.constexpr, BLOCK: tl.constexpr, CHAINED: tl.constexpr,
-):  # fmt: skip
-    follow(CHAINED)
+    gate_up, out, in_stride, out_stride, SIZE: tl.constexpr, GELU: tl.constexpr, BLOCK: tl.constexpr
+):
     row = tl.program_id(0).to(tl.int64)
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = at < SIZE

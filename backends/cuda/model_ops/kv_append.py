@@ -8,7 +8,6 @@ import torch
 import triton
 import triton.language as tl
 
-from xgr.backends.cuda.chain import chain, follow
 from xgr.backends.cuda.rows import request_of
 from xgr.backends.cuda.strides import need_dense_rows
 from xgr.ops.spec import Problem
@@ -21,7 +20,6 @@ def build(problem: Problem, context: Context) -> Launcher:
     requests, size = sizes["B"], sizes["d"]
     grid = (sizes["R"], sizes["G"])
     block, block_b = triton.next_power_of_2(size), triton.next_power_of_2(requests)
-    chained = chain()
 
     def kv_append(
         *,
@@ -39,7 +37,7 @@ def build(problem: Problem, context: Context) -> Launcher:
         _kv_append[grid](
             k_new, v_new, row_start, live, k, v, *k_new.stride()[:2], *v_new.stride()[:2],
             *k.stride()[:3], *v.stride()[:3], step, requests, size,
-            BLOCK=block, BLOCK_B=block_b, num_warps=1, **chained,
+            BLOCK=block, BLOCK_B=block_b, num_warps=1,
         )  # fmt: skip
 
     return kv_append
@@ -50,9 +48,8 @@ def _kv_append(
     k_new, v_new, row_start, live, k, v,
     k_new_row, k_new_head, v_new_row, v_new_head,
     k_row, k_slot, k_head, v_row, v_slot, v_head, step, requests,
-    SIZE: tl.constexpr, BLOCK: tl.constexpr, BLOCK_B: tl.constexpr, CHAINED: tl.constexpr,
+    SIZE: tl.constexpr, BLOCK: tl.constexpr, BLOCK_B: tl.constexpr,
 ):  # fmt: skip
-    follow(CHAINED)
     row, head = tl.program_id(0), tl.program_id(1)
     b = request_of(row, row_start, requests, BLOCK_B)
     count = tl.load(live + b, mask=b < requests, other=0)

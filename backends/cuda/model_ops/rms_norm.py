@@ -8,7 +8,6 @@ import torch
 import triton
 import triton.language as tl
 
-from xgr.backends.cuda.chain import chain, follow, warm
 from xgr.backends.cuda.strides import need_dense_rows
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
@@ -18,7 +17,7 @@ def build(problem: Problem, context: Context) -> Launcher:
     """The block holds a whole row of h."""
     rows, size = problem.sizes["N"], problem.sizes["h"]
     block = triton.next_power_of_2(size)
-    warps, chained = min(max(block // 256, 1), 16), chain()
+    warps = min(max(block // 256, 1), 16)
 
     def rms_norm(
         *,
@@ -32,7 +31,7 @@ def build(problem: Problem, context: Context) -> Launcher:
         total = x if residual is None else residual
         _rms_norm[(rows,)](
             x, total, weight, out, x.stride(0), total.stride(0), out.stride(0), eps, size,
-            ADD=residual is not None, BLOCK=block, num_warps=warps, **chained,
+            ADD=residual is not None, BLOCK=block, num_warps=warps,
         )  # fmt: skip
 
     return rms_norm
@@ -41,10 +40,8 @@ def build(problem: Problem, context: Context) -> Launcher:
 @triton.jit
 def _rms_norm(
     x, residual, weight, out, x_stride, residual_stride, out_stride, eps,
-    SIZE: tl.constexpr, ADD: tl.constexpr, BLOCK: tl.constexpr, CHAINED: tl.constexpr,
+    SIZE: tl.constexpr, ADD: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    warm(weight, SIZE, CHAINED)
-    follow(CHAINED)
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, BLOCK)
     inside = at < SIZE

@@ -11,8 +11,6 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from xgr.backends.cuda.chain import warm
-
 PAIRS, WARPS = 512, 4
 
 
@@ -21,18 +19,6 @@ def blocks(heads: int, groups: int, size: int) -> tuple[tuple[int, int], int]:
     every, pairs = heads + 2 * groups, triton.next_power_of_2(size // 2)
     some = min(max(PAIRS // pairs, 1), triton.next_power_of_2(every))
     return (some, pairs), triton.cdiv(every, some)
-
-
-@triton.jit
-def warm_norms(
-    q_norm, k_norm, D: tl.constexpr, NORM_Q: tl.constexpr, NORM_K: tl.constexpr,
-    CHAINED: tl.constexpr,
-):  # fmt: skip
-    """Fetch the norms that there are while the launch before ends."""
-    if NORM_Q:
-        warm(q_norm, D, CHAINED)
-    if NORM_K:
-        warm(k_norm, D, CHAINED)
 
 
 @triton.jit
