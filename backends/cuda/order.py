@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -109,9 +110,15 @@ class Spaces:
 
     def __init__(self) -> None:
         self._of: dict[int, tuple[torch.cuda.Stream, Any, torch.cuda.CUDAGraph]] = {}
+        # torch hands the same stream out again after some dozens: two lanes may share a pool
+        self._turn = threading.Lock()
 
     def record(self, launch: Callable[[], None]) -> torch.cuda.CUDAGraph:
-        """The graph of what `launch` launches; nothing runs."""
+        """The graph of what `launch` launches; nothing runs. One thread records at a time."""
+        with self._turn:
+            return self._record(launch)
+
+    def _record(self, launch: Callable[[], None]) -> torch.cuda.CUDAGraph:
         current = torch.cuda.current_stream()
         if current.cuda_stream not in self._of:
             self._of[current.cuda_stream] = _space()

@@ -45,6 +45,7 @@ def test_listed_and_passing_fails() -> None:
         Gap("beam_step", "another op"),
         Gap("beam_sort", "another kernel", kernel="other"),
         Gap("beam_sort", "another case", case="C=301"),
+        Gap("beam_sort", "another machine", arch="sm_90"),
     ],
 )
 def test_gaps_of_others_do_not_count(gap: Gap) -> None:

@@ -22,17 +22,20 @@ class Gap:
         reason: why, in one sentence.
         kernel: one kernel's name; empty for all of the backend.
         case: regular expression, searched in the case's id; empty for all cases.
+        arch: one architecture of the device, as kernel records name it; empty for all.
     """
 
     op: str
     reason: str
     kernel: str = ""
     case: str = ""
+    arch: str = ""
 
-    def covers(self, case: Case, kernel: str) -> bool:
-        """Whether the gap lists a case of a kernel."""
+    def covers(self, case: Case, kernel: str, arch: str = "") -> bool:
+        """Whether the gap lists a case of a kernel, on a device of an architecture."""
         return (
             self.op == case.op
+            and self.arch in ("", arch)
             and self.kernel in ("", kernel)
             and re.search(self.case, case.id) is not None
         )
@@ -55,12 +58,12 @@ def parse_gaps(text: str, origin: str) -> Sequence[Gap]:
     """Gaps of a TOML text with entries [[gap]]; `origin` names it in errors."""
     found = []
     for number, entry in enumerate(tomllib.loads(text).get("gap", [])):
-        unknown = sorted(set(entry) - {"op", "reason", "kernel", "case"})
+        unknown = sorted(set(entry) - {"op", "reason", "kernel", "case", "arch"})
         missing = [key for key in ("op", "reason") if not entry.get(key)]
         if unknown or missing:
             raise InputError(
                 f"{origin}: entry {number} has unknown keys {unknown} and lacks {missing}; "
-                "keys are op, reason, kernel, case"
+                "keys are op, reason, kernel, case, arch"
             )
         found.append(Gap(**entry))
     return found

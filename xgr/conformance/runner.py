@@ -45,7 +45,7 @@ def run_case(rt: Runtime, kernel: str | None, case: Case, gaps: Sequence[Gap] = 
     A kernel may refuse a case when a gap lists it, and must refuse every case that a gap lists.
     """
     name = kernel or ""
-    listed = [gap.reason for gap in gaps if gap.covers(case, name)]
+    listed = [gap.reason for gap in gaps if gap.covers(case, name, rt.backend.arch)]
     try:
         complaints = list(_complaints(rt, kernel, case))
     except Unsupported as refusal:
