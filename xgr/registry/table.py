@@ -58,8 +58,8 @@ class Tree:
     leaf: Sequence[int]
     over_best: Sequence[float] = ()
     us_per_work: Sequence[float] = ()
-    # (feature, threshold, left, right) down to leaves, which are ints; features are whole, and whole
-    # thresholds compare in a third of the time
+    # (feature, threshold, left, right) down to leaves, which are ints; features are whole, and
+    # whole thresholds compare in a third of the time
     _root: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
