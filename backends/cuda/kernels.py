@@ -13,7 +13,7 @@ from xgr.registry.kernel import Kernel
 ROOM = __name__.rpartition(".")[0]
 
 # techniques of searched ops, and the priority that they have unless their facts say otherwise
-TECHNIQUES = {"hopper": 15, "triton": 10, "torch": 5}
+TECHNIQUES = {"hopper": 15, "triton": 10, "torch": 5, "split": 1}
 
 # one kernel each, of the technique named
 PLAIN = {

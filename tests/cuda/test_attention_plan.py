@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from tests.cuda.interpreter import QUIET, WHY_NOT, interpreted
 from xgr.backends.cpu_ref.buckets import relative_buckets
+from xgr.backends.cuda.kernels import KERNELS
 from xgr.backends.cuda.prefill_attention.buckets import bucket_table
+from xgr.backends.cuda.staged_attention import groups
 from xgr.backends.cuda.staged_attention.heuristic import (
     HOPPER,
     TUNABLES,
@@ -160,6 +162,38 @@ def test_buckets_are_the_definition_s(buckets: int, max_distance: int) -> None:
     np.testing.assert_array_equal(bucket_table(3000, buckets, max_distance), expected)
 
 
+def test_the_longer_stage_has_more_of_the_machine() -> None:
+    (long, _), (short, few), (none, most) = (
+        groups.divide(staged(T=tokens), 132, {}) for tokens in (8192, 256, 0)
+    )
+    assert long > short > none > 0
+    assert short + few == none + most == 132
+
+
+def test_values_divide_the_machine_and_are_held_to_it() -> None:
+    values = {"shared_cores": 100, "unshared_cores": 20}
+    assert groups.divide(staged(), 132, values) == (100, 20)
+    assert groups.divide(staged(), 132, {"unshared_cores": 20}) == (112, 20)
+    for wrong in ({"unshared_cores": 0}, {"shared_cores": 133}):
+        with pytest.raises(InputError, match="allowed: 1 to 132"):
+            groups.divide(staged(), 132, wrong)
+
+
+@pytest.mark.parametrize("cores", [2, 4, 108, 132])
+def test_divisions_leave_no_core_out(cores: int) -> None:
+    found = groups.space(staged(), cores, 90)
+    assert len({one["unshared_cores"] for one in found}) == len(found) > 0
+    assert all(sum(one.values()) == cores and min(one.values()) > 0 for one in found)
+
+
+def test_stages_apart_are_chosen_by_a_table_alone() -> None:
+    priorities = {k.name: k.priority for k in KERNELS if k.op == "staged_attention"}
+    (split,) = (k for k in KERNELS if k.name == "cuda.split")
+    assert min(priorities, key=lambda name: priorities[name]) == split.name
+    assert split.configs(staged(), 132, "sm_90")[1:] == groups.space(staged(), 132, 90)
+    assert not tuple(split.auto(staged()))
+
+
 # -- kernels, interpreted -------------------------------------------------------------------------
 
 needs_interpreter = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
@@ -173,11 +207,11 @@ class Fixed:
         self.empty, self.bind = context.empty, context.bind
 
 
-def forced(op: str, config: Mapping[str, int]) -> str:
+def forced(op: str, config: Mapping[str, int], technique: str = "triton") -> str:
     """The name of a kernel that is built with given values."""
     from importlib import import_module
 
-    body = import_module(f"xgr.backends.cuda.{op}.triton")
+    body = import_module(f"xgr.backends.cuda.{op}.{technique}")
 
     def build(problem: Problem, context: Context) -> Launcher:
         launcher: Launcher = body.build(problem, Fixed(context, config))
@@ -217,6 +251,17 @@ SPLIT_CASES = [
 def test_a_split_prompt_is_joined(case: Case) -> None:
     # runs twice in a row: the counters of arrived parts are back at zero
     result = run_case(interpreted(), forced(case.op, CUT), case)
+    assert result.outcome is Outcome.OK, "\n".join(result.notes)
+
+
+@needs_interpreter
+@pytest.mark.filterwarnings(*(mark.args[0] for mark in QUIET))
+def test_a_stage_in_many_waves_is_whole() -> None:
+    sizes = {"R": 20, "H": 2, "G": 2, "d": 16, "T": 100, "S": 2, "B": 4}
+    case = Case("staged_attention", sizes, "float16", {"step": 2, "ancestors": True})
+    result = run_case(
+        interpreted(), forced(case.op, {"shared_cores": 1, "unshared_cores": 1}, "split"), case
+    )
     assert result.outcome is Outcome.OK, "\n".join(result.notes)
 
 

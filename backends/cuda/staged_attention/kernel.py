@@ -23,14 +23,15 @@ from xgr.backends.cuda.staged_attention.partials import settle
 from xgr.backends.cuda.staged_attention.units import attend_own, attend_prompt
 
 
-@triton.jit(do_not_specialize=["rows", "requests", "step"])
+@triton.jit(do_not_specialize=["rows", "requests", "step", "first_work"])
 def attention_kernel(
     q, k, v, k_own, v_own, ancestors, bias,
     prompt_start, prompt_len, row_start, live,
     out, lse, sums, stats, arrivals,
-    rows, requests, step, scale,
+    rows, requests, step, scale, first_work,
     q_at, k_at, v_at, k_own_at, v_own_at, ancestors_at, bias_at, out_at, lse_at,
     GROUP: tl.constexpr,
+    GROUPS: tl.constexpr,
     SIZE: tl.constexpr,
     REQUESTS: tl.constexpr,
     BLOCK_M: tl.constexpr,
@@ -40,12 +41,12 @@ def attention_kernel(
     CHUNK: tl.constexpr,
     WIDEN: tl.constexpr,
 ):  # fmt: skip
-    """Grid: (G * SPLITS, tiles).
+    """Grid: some of the GROUPS * SPLITS * tiles blocks: parts of a tile, kv heads, tiles.
 
     What it takes:
         q: [rows, H, SIZE].
-        k, v: [T, G, SIZE] of the prompts; None without a shared stage.
-        k_own, v_own: [rows, S, G, SIZE]; None without an unshared stage.
+        k, v: [T, GROUPS, SIZE] of the prompts; None without a shared stage.
+        k_own, v_own: [rows, S, GROUPS, SIZE]; None without an unshared stage.
         ancestors: int32 [rows, S] or None.
         bias: float32 [H, S] or None.
         prompt_start, prompt_len: int32 [requests]; None without a shared stage.
@@ -57,9 +58,11 @@ def attention_kernel(
         rows, requests: sizes.
         step: valid own slots.
         scale: > 0, of the scores, in units of log2.
+        first_work: number of the grid's first block.
         q_at, k_at, v_at, k_own_at, v_own_at, ancestors_at, bias_at, out_at, lse_at: strides of all
             axes but the last, whose stride is 1.
-        GROUP: H // G.
+        GROUP: H // GROUPS.
+        GROUPS: kv heads.
         SIZE: elements of a head.
         REQUESTS: power of two above `requests`.
         BLOCK_M, BLOCK_N, BLOCK_D: tile of queries, keys, and elements of a head.
@@ -68,7 +71,8 @@ def attention_kernel(
         WIDEN: see `blocks.dot`.
     """
     ROWS: tl.constexpr = BLOCK_M // GROUP
-    group, part, tile = tl.program_id(0) // SPLITS, tl.program_id(0) % SPLITS, tl.program_id(1)
+    work = first_work + tl.program_id(0)
+    part, group, tile = work % SPLITS, work // SPLITS % GROUPS, work // (GROUPS * SPLITS)
 
     # rows of nobody are those of one request more, of which none is live
     index = tl.arange(0, REQUESTS)
@@ -136,7 +140,7 @@ def attention_kernel(
                 SIZE, ROWS, BLOCK_N, BLOCK_D, WIDEN,
             )  # fmt: skip
 
-    place = tile * (tl.num_programs(0) // SPLITS) + group
+    place = tile * GROUPS + group
     done, acc, top, total = settle(
         acc, top, total, sums, stats, arrivals, place, part, parts, BLOCK_M, BLOCK_D, SPLITS
     )

@@ -9,6 +9,7 @@ import torch
 
 from xgr.backends.cuda.device import architecture, interpreting, multiprocessors
 from xgr.backends.cuda.staged_attention.heuristic import (
+    BLOCKS_A_CORE,
     Tiles,
     choose,
     power_of_two,
@@ -26,17 +27,25 @@ LOG2_E = math.log2(math.e)
 class Attention:
     """`attention_kernel` bound to a problem that has the axes R, H, G, d and B.
 
+    Args:
+        cores: where given, SMs that the tiles are chosen for, and whose worth of blocks runs at a
+            time: launch after launch, each of which waits for the one before it.
+
     Attributes:
         tiles: how the problem is cut.
+        waves: first block and number of blocks of each launch.
     """
 
-    def __init__(self, problem: Problem, context: Context) -> None:
+    def __init__(self, problem: Problem, context: Context, cores: int | None = None) -> None:
         a = problem.sizes
         self._rows, self._requests = a["R"], a["B"]
-        self.tiles = choose(problem, multiprocessors(), architecture(), context.config)
-        self._grid = grid(problem, self.tiles)
+        config = context.config if cores is None else {}
+        self.tiles = choose(problem, cores or multiprocessors(), architecture(), config)
+        count = math.prod(grid(problem, self.tiles))
+        most = count if cores is None else BLOCKS_A_CORE * cores
+        self.waves = [(first, min(most, count - first)) for first in range(0, count, most)]
         self._workspaces = workspaces(problem, context, self.tiles)
-        self._constants = constants(problem, self.tiles)
+        self._constants = constants(problem, self.tiles) | {"GROUPS": a["G"]}
 
     def __call__(
         self,
@@ -58,17 +67,20 @@ class Attention:
         step: int = 0,
     ) -> None:
         """Launch on the current stream; see `xgr.ops` for the arguments."""
-        attention_kernel[self._grid](
-            q, k, v, k_unshared, v_unshared, ancestors, bias,
-            prompt_start, prompt_len, row_start, live,
-            out, lse, *self._workspaces,
-            self._rows, self._requests, step, positive(scale) * LOG2_E,
+        at = (
             strides("q", q), strides("k", k), strides("v", v),
             strides("k_unshared", k_unshared), strides("v_unshared", v_unshared),
             strides("ancestors", ancestors), strides("bias", bias),
             strides("out", out), strides("lse", lse),
-            **self._constants,
         )  # fmt: skip
+        scale = positive(scale) * LOG2_E
+        for first, count in self.waves:
+            attention_kernel[(count,)](
+                q, k, v, k_unshared, v_unshared, ancestors, bias,
+                prompt_start, prompt_len, row_start, live,
+                out, lse, *self._workspaces,
+                self._rows, self._requests, step, scale, first, *at, **self._constants,
+            )  # fmt: skip
 
 
 def strides(name: str, tensor: torch.Tensor | None) -> tuple[int, ...]:
