@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from itertools import product
 
 from xgr.ops.spec import Problem
 
@@ -54,12 +53,14 @@ def space(problem: Problem, cores: int, arch: int) -> Sequence[Mapping[str, int]
 def _space(chosen: Blocks, problem: Problem) -> Iterator[Blocks]:
     yield chosen
     yield replace(chosen, chained=0)
-    for warps, opened in product((8, 16), (16, 32, 64)):
-        yield replace(chosen, select_warps=warps, opened=opened, open_warps=min(opened // 8, 4))
+    for warps in (4, 8):
+        yield replace(chosen, select_warps=warps)
+    for opened, warps in ((16, 2), (32, 2), (64, 4)):
+        yield replace(chosen, opened=opened, open_warps=warps)
     constrained = problem.flag("trie", False)
     if not constrained or problem.flag("normalize") == "level":
-        for block, warps in product((2048, 4096, 8192), (4, 8, 16)):
+        for block, warps in ((8192, 8), (4096, 4), (4096, 8), (2048, 2), (2048, 4)):
             yield replace(chosen, block=block, warps=warps)
     if constrained:
-        for gathered, warps in product((256, 512, 1024), (1, 2, 4)):
+        for gathered, warps in ((256, 1), (256, 2), (512, 2), (1024, 2)):
             yield replace(chosen, gathered=gathered, gather_warps=warps)

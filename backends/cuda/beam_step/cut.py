@@ -18,10 +18,11 @@ _BITS, _COUNT = tl.constexpr(21), tl.constexpr((1 << 21) - 1)
 
 
 @triton.jit
-def best_of(keys, n, want, slack, CHUNK: tl.constexpr):
+def best_of(keys, n, want, slack, least, CHUNK: tl.constexpr):
     """What the best `want` of keys[:n] are, or a few more: up to `slack` end the search sooner.
 
     Three thresholds are counted at a time, which quarters the range that the right one lies in.
+    `least` is what no key is below, or None where some may be EMPTY.
 
     Returns:
         (threshold, ties, count, greatest): all keys above the threshold and the first `ties` at it,
@@ -31,19 +32,23 @@ def best_of(keys, n, want, slack, CHUNK: tl.constexpr):
     lanes = tl.arange(0, CHUNK)
     chunk = tl.load(keys + lanes, mask=lanes < n, other=EMPTY)
     greatest = tl.max(chunk, 0)
-    least = tl.min(tl.where(chunk == EMPTY, NAN, chunk), 0)
     for at in range(CHUNK, n, CHUNK):
         more = tl.load(keys + at + lanes, mask=at + lanes < n, other=EMPTY)
         greatest = tl.maximum(greatest, tl.max(more, 0))
-        least = tl.minimum(least, tl.min(tl.where(more == EMPTY, NAN, more), 0))
-    legal = (_above(keys, chunk, n, EMPTY, EMPTY, EMPTY, CHUNK) & _COUNT).to(tl.int32)
+    legal = n
+    if least is None:
+        legal = (_above(keys, chunk, n, EMPTY, EMPTY, EMPTY, CHUNK) & _COUNT).to(tl.int32)
+        least = tl.min(tl.where(chunk == EMPTY, NAN, chunk), 0)
+        for at in range(CHUNK, n, CHUNK):
+            more = tl.load(keys + at + lanes, mask=at + lanes < n, other=EMPTY)
+            least = tl.minimum(least, tl.min(tl.where(more == EMPTY, NAN, more), 0))
     enough = want + slack
     everything = legal <= enough
     # none is above `high`, and more than enough are above `low`; a range may exceed 32 bits
     high = tl.where(everything, EMPTY, greatest).to(tl.int64)
-    low = tl.where(everything, NAN, least).to(tl.int64) - 1
+    low = least.to(tl.int64) - 1
     above = tl.where(everything, legal, 0)
-    while (above < want) & (low < high - 1):
+    while ~everything & (above < want) & (low < high - 1):
         width = high - low
         first = low + (width >> 2)
         second = low + (width >> 1)

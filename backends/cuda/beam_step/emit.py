@@ -13,6 +13,8 @@ from xgr.backends.cuda.beam_step.keys import EMPTY, value_of
 from xgr.backends.cuda.beam_step.open import area
 from xgr.backends.cuda.catalogue.level import codes_of
 
+_BEYOND = tl.constexpr(0x7FFFFFFF)
+
 
 @triton.jit(do_not_specialize=["level", "B", "RO"])
 def emit(
@@ -47,10 +49,19 @@ def emit(
         gdc_wait()
     block = tl.program_id(0)
     place = block * ROWS + tl.arange(0, ROWS)
-    request, used = _owner_of(place, row_start_out, found, B, REQUESTS)
-    target = tl.load(row_start_out + request, mask=used, other=0)
-    chosen = tl.load(kept + place, mask=used, other=0)
-    key = tl.load(kept_keys + place, mask=used, other=EMPTY)
+    # loads that do not wait for each other
+    lanes = tl.arange(0, REQUESTS)
+    begins = tl.load(row_start_out + lanes, mask=lanes < B, other=0)
+    ends = tl.load(row_start_out + 1 + lanes, mask=lanes < B, other=_BEYOND)
+    counts = tl.load(found + lanes, mask=lanes < B, other=0)
+    chosen = tl.load(kept + place, mask=place < RO, other=0)
+    key = tl.load(kept_keys + place, mask=place < RO, other=EMPTY)
+    # B where the place is nobody's
+    request = tl.sum((ends[None, :] <= place[:, None]).to(tl.int32), 1)
+    owns = request[:, None] == lanes[None, :]
+    target = tl.sum(tl.where(owns, begins[None, :], 0), 1)
+    count = tl.sum(tl.where(owns, counts[None, :], 0), 1)
+    used = (request < B) & (place >= target) & (place - target < count)
     entry = area(request, target, SPARE) + chosen
     row = tl.load(joined_rows + entry, mask=used, other=0)
     column = tl.load(joined_children + entry, mask=used, other=0)
@@ -60,7 +71,6 @@ def emit(
         column = tl.load(codes_of(descriptor, code, level) + node, mask=used, other=0)
     to = place
     if RANKED:
-        count = tl.load(found + request, mask=used, other=0)
         end = target + count
         begin = tl.min(tl.where(used, target, RO), 0)
         to = target
@@ -90,18 +100,4 @@ def emit(
     if node_out is not None:
         tl.store(node_out + place, none - 1, mask=dead)
     if block == 0:
-        lanes = tl.arange(0, REQUESTS)
-        counts = tl.load(found + lanes, mask=lanes < B, other=0)
         tl.store(live_out + lanes, counts, mask=lanes < B)
-
-
-@triton.jit
-def _owner_of(place, row_start_out, found, B, REQUESTS: tl.constexpr):
-    """The request of each output row (B: nobody), and whether it keeps something there."""
-    lanes = tl.arange(0, REQUESTS)
-    ends = tl.load(row_start_out + 1 + lanes, mask=lanes < B, other=0x7FFFFFFF)
-    request = tl.sum((ends[None, :] <= place[:, None]).to(tl.int32), 1)
-    belongs = request < B
-    target = tl.load(row_start_out + request, mask=belongs, other=0)
-    count = tl.load(found + request, mask=belongs, other=0)
-    return request, belongs & (place >= target) & (place - target < count)

@@ -50,7 +50,7 @@ def find_floor(
     n = tl.load(live + request) * SLOTS
     group_max += tl.load(row_start + request).to(tl.int64) * SLOTS
     # a few groups more cost less than the end of the search
-    threshold, ties, _, greatest = best_of(group_max, n, want, want // 8, CHUNK)
+    threshold, ties, _, greatest = best_of(group_max, n, want, want // 8, None, CHUNK)
     last = _EVERY
     if ties > 0:
         last = last_tie(group_max, n, threshold, ties, CHUNK)

@@ -100,25 +100,32 @@ def open_rows(
         shift = group_shift(size, SLOTS, LOG)
         opened = _list_tiles(tile_max, size, groups, shift, least, base, lse, STRICT, LOOKED)
         tl.debug_barrier()
-        for at in range(0, opened, TILES):
-            key, _ = candidates(
+        # most rows open no more than these, which stay in registers
+        key, child = candidates(
+            row, 0, opened, tile_max, legal, tiles, low, size, base, lse, logits, stride_row,
+            stride_code, descriptor, code, level, TRIE, STRICT, TILES,
+        )  # fmt: skip
+        n = tl.sum((key >= least).to(tl.int32))
+        for at in range(TILES, opened, TILES):
+            more, _ = candidates(
                 row, at, opened, tile_max, legal, tiles, low, size, base, lse, logits, stride_row,
                 stride_code, descriptor, code, level, TRIE, STRICT, TILES,
             )  # fmt: skip
-            n += tl.sum((key >= least).to(tl.int32))
+            n += tl.sum((more >= least).to(tl.int32))
         begin = tl.atomic_add(listed + request, n, sem="relaxed")
         if begin + n <= _ROOM * room + SPARE:
             place = area(request, target, SPARE) + begin
-            before = 0
-            for at in range(0, opened, TILES):
-                key, child = candidates(
+            to, before = places(key >= least, 0)
+            tl.store(keys + place + to, key, mask=key >= least)
+            tl.store(children + place + to, child, mask=key >= least)
+            for at in range(TILES, opened, TILES):
+                more, child = candidates(
                     row, at, opened, tile_max, legal, tiles, low, size, base, lse, logits,
                     stride_row, stride_code, descriptor, code, level, TRIE, STRICT, TILES,
                 )  # fmt: skip
-                taken = key >= least
-                to, before = places(taken, before)
-                tl.store(keys + place + to, key, mask=taken)
-                tl.store(children + place + to, child, mask=taken)
+                to, before = places(more >= least, before)
+                tl.store(keys + place + to, more, mask=more >= least)
+                tl.store(children + place + to, child, mask=more >= least)
     tl.store(opened_of + row, opened)
     tl.store(begin_of + row, begin)
     tl.store(listed_of + row, n)

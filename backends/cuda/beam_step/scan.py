@@ -83,6 +83,9 @@ def scan_rows(
     first = tl.load(row_start + lanes, mask=lanes < B, other=0)
     end = tl.load(row_start + 1 + lanes, mask=lanes < B, other=0)
     alive = tl.load(live + lanes, mask=lanes < B, other=0)
+    base = tl.load(cumulative + row)
+    if TRIE:
+        parent = tl.load(node + row)
     mine = (row >= first) & (row < end)
     if tl.sum((mine & (row - first < alive)).to(tl.int32), 0) == 0:
         return
@@ -91,12 +94,10 @@ def scan_rows(
     tile_max += row.to(tl.int64) * tiles
     if legal is not None:
         legal += row.to(tl.int64) * tiles
-    base = tl.load(cumulative + row)
     top = -float("inf")
     total = 0.0
     best = tl.full([SLOTS], EMPTY, tl.int32)
     if TRIE:
-        parent = tl.load(node + row)
         low, count = children_of(
             parent, descriptor, first_child, nodes_here, nodes_above, level, ROOT
         )

@@ -76,7 +76,7 @@ def select(
     request = tl.program_id(0)
     want, target, room = wanted(request, row_start_out, out_width)
     first, rows = tl.load(row_start + request), tl.load(live + request)
-    n = tl.load(listed + request)
+    n, least = tl.load(listed + request), tl.load(floor + request)
     here = area(request, target, SPARE)
     joined_keys += here
     joined_children += here
@@ -88,17 +88,17 @@ def select(
         )  # fmt: skip
     else:
         n = _read_again(
-            first, rows, want, tl.load(floor + request), _ROOM * room + SPARE, opened_of,
+            first, rows, want, least, _ROOM * room + SPARE, opened_of,
             joined_keys, joined_children, joined_rows, kept + target, kept_keys + target, tile_max,
             legal, tiles, low_of, count_of, cumulative, norm, logits, stride_row, stride_code,
             descriptor, code, level, K, TRIE, STRICT, TILES, LARGE, STEP,
         )  # fmt: skip
     tl.debug_barrier()
     if n <= SMALL:
-        threshold, ties, count, _ = best_of(joined_keys, n, want, 0, SMALL)
+        threshold, ties, count, _ = best_of(joined_keys, n, want, 0, least, SMALL)
         keep(joined_keys, n, threshold, ties, kept + target, kept_keys + target, SMALL)
     else:
-        threshold, ties, count, _ = best_of(joined_keys, n, want, 0, LARGE)
+        threshold, ties, count, _ = best_of(joined_keys, n, want, 0, least, LARGE)
         keep(joined_keys, n, threshold, ties, kept + target, kept_keys + target, STEP)
     tl.store(found + request, count)
 
@@ -154,7 +154,7 @@ def _read_again(
     first,
     rows,
     want,
-    least,
+    floor,
     room,
     opened_of,
     joined_keys,
@@ -184,6 +184,7 @@ def _read_again(
 ):
     """Lists the candidates of all rows, or at least the best `want`; returns how many."""
     n = 0
+    least = floor
     for number in range(rows):
         row = first + number
         opened = tl.load(opened_of + row)
@@ -192,7 +193,7 @@ def _read_again(
         for at in range(0, opened, TILES):
             if n + TILES * _TILE > room:
                 tl.debug_barrier()
-                threshold, ties, count, _ = best_of(joined_keys, n, want, 0, LARGE)
+                threshold, ties, count, _ = best_of(joined_keys, n, want, 0, floor, LARGE)
                 keep(joined_keys, n, threshold, ties, kept, kept_keys, STEP)
                 tl.debug_barrier()
                 _compact(count, kept, joined_keys, joined_children, joined_rows, STEP)

@@ -149,12 +149,12 @@ class Selector:
             **groups, REQUESTS=self._lanes, LOOKED=min(power(self._tiles), 256),
             num_warps=blocks.open_warps, **self._chain,
         )  # fmt: skip
-        small = min(blocks.chunk, max(1024, 2 * width))
+        large = min(blocks.chunk, max(1024, width * TILE))
         select[(self._requests,)](
             **candidates, out_width=out_width, offset_of=self._offset, **self._places,
             joined_keys=self._joined_keys, **self._kept, found=self._found,
-            ROWS=min(self._mean_rows(), 1024), SMALL=small,
-            LARGE=min(blocks.chunk, max(1024, width * TILE)), STEP=min(blocks.step, small),
+            ROWS=min(self._mean_rows(), 1024), SMALL=min(large, max(1024, 4 * width)),
+            LARGE=large, STEP=min(blocks.step, large),
             num_warps=blocks.select_warps, maxnreg=most_registers, **self._chain,
         )  # fmt: skip
         emit[(-(-self._targets // 32),)](
