@@ -1,6 +1,6 @@
 """How much the blocks of a beam step take at once: the rule, and what a sweep may try instead.
 
-Not measured yet: a block reads a row of 8192 codes with loads that are all in flight at once.
+A block reads a row of 8192 codes with loads that are all in flight at once.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class Blocks:
         warps: of a block that reads rows whole.
         gathered: children of a row that are looked up at once.
         gather_warps: of a block that only looks up children.
-        opened: tiles of a row whose candidates are listed at once.
-        open_warps: of a block that opens tiles.
+        opened: tiles whose candidates a block lists.
+        open_warps: of such a block.
         select_warps: of the blocks that work for a whole request.
         chunk: most keys that a cut holds in registers.
         step: most candidates that are moved at once.
@@ -55,7 +55,7 @@ def _space(chosen: Blocks, problem: Problem) -> Iterator[Blocks]:
     yield replace(chosen, chained=0)
     for warps in (4, 8):
         yield replace(chosen, select_warps=warps)
-    for opened, warps in ((16, 2), (32, 2), (64, 4)):
+    for opened, warps in ((32, 1), (32, 2), (16, 2), (16, 1)):
         yield replace(chosen, opened=opened, open_warps=warps)
     constrained = problem.flag("trie", False)
     if not constrained or problem.flag("normalize") == "level":

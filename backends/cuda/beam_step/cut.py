@@ -73,22 +73,8 @@ def best_of(keys, n, want, slack, least, CHUNK: tl.constexpr):
 
 
 @triton.jit
-def last_tie(keys, n, threshold, ties, CHUNK: tl.constexpr):
-    """Place in keys[:n] of the key number `ties`, from 1, that equals the threshold."""
-    lanes = tl.arange(0, CHUNK)
-    before, place = 0, 0
-    for at in range(0, n, CHUNK):
-        is_tie = tl.load(keys + at + lanes, mask=at + lanes < n, other=EMPTY) == threshold
-        one = is_tie.to(tl.int32)
-        here = is_tie & (before + tl.cumsum(one, 0) == ties)
-        place += tl.sum(tl.where(here, at + lanes, 0), 0)
-        before += tl.sum(one, 0)
-    return place
-
-
-@triton.jit
 def keep(keys, n, threshold, ties, kept, kept_keys, STEP: tl.constexpr):
-    """Write places and keys of those that `best_of` found, in list order."""
+    """Write places (and keys) of those that `best_of` found, in list order."""
     lanes = tl.arange(0, STEP)
     above_before, ties_before = 0, 0
     for at in range(0, n, STEP):
@@ -103,7 +89,8 @@ def keep(keys, n, threshold, ties, kept, kept_keys, STEP: tl.constexpr):
         taken = is_above | (is_tie & (tie < ties))
         place = above_before + (scan & 0xFFFF) + tl.minimum(tie, ties)
         tl.store(kept + place, entry, mask=taken)
-        tl.store(kept_keys + place, key, mask=taken)
+        if kept_keys is not None:
+            tl.store(kept_keys + place, key, mask=taken)
         if at + STEP < n:
             total = tl.sum(both, 0)
             above_before += total & 0xFFFF

@@ -1,8 +1,8 @@
-"""Second launch of a beam step: a floor for each request that no survivor is below.
+"""Second launch of a beam step: the groups of a request that have all of its survivors.
 
 The best W candidates lie in the best W groups, where maxima are ranked as candidates are: a group
 that is left out has W others before it, each with a candidate before all of its own. The least
-maximum of those groups is the floor. Where groups are equal to it, only the first of them count.
+maximum kept is a floor that no survivor is below.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
@@ -14,12 +14,14 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from xgr.backends.cuda.beam_step.cut import best_of, last_tie
-from xgr.backends.cuda.beam_step.keys import NAN, POSITIVE_INFINITY
+from xgr.backends.cuda.beam_step.cut import best_of, keep
+from xgr.backends.cuda.beam_step.keys import POSITIVE_INFINITY
 from xgr.ops.beam_step import NAN_LOGIT
 
 _NAN_LOGIT = tl.constexpr(NAN_LOGIT)
-_EVERY = tl.constexpr(0x7FFFFFFF)
+# a few groups more cost less than the end of the search: one for so many
+SLACK = 8
+_SLACK = tl.constexpr(SLACK)
 
 
 @triton.jit
@@ -30,14 +32,15 @@ def find_floor(
     row_start_out,
     out_width,
     floor,
-    last_group,
+    groups_kept,
+    groups_of,
     listed,
     status,
     SLOTS: tl.constexpr,
     CHUNK: tl.constexpr,
     CHAINED: tl.constexpr,
 ):
-    """Grid (B). The floor, the last group that counts at it, and an empty list of candidates.
+    """Grid (B). The floor, the kept groups in order, and a count of candidates that begins at 0.
 
     A NaN or +inf among the candidates of a request leaves none. `CHUNK` keys stay in registers.
     `CHAINED`: launched before the scan has ended, and lets the next launch begin.
@@ -46,22 +49,27 @@ def find_floor(
         gdc_launch_dependents()
         gdc_wait()
     request = tl.program_id(0)
-    want, _, _ = wanted(request, row_start_out, out_width)
+    want, target, _ = wanted(request, row_start_out, out_width)
     n = tl.load(live + request) * SLOTS
     group_max += tl.load(row_start + request).to(tl.int64) * SLOTS
-    # a few groups more cost less than the end of the search
-    threshold, ties, _, greatest = best_of(group_max, n, want, want // 8, None, CHUNK)
-    last = _EVERY
-    if ties > 0:
-        last = last_tie(group_max, n, threshold, ties, CHUNK)
-    spoilt = greatest >= POSITIVE_INFINITY
-    if spoilt and status is not None:
-        tl.store(status + request, tl.load(status + request) | _NAN_LOGIT)
-    none = spoilt | (want == 0)
-    at_least = tl.where(ties == 0, threshold + 1, threshold)
-    tl.store(floor + request, tl.where(none, NAN, at_least))
-    tl.store(last_group + request, tl.where(none, -1, last))
+    threshold, ties, count, greatest = best_of(group_max, n, want, want // _SLACK, None, CHUNK)
+    if greatest >= POSITIVE_INFINITY:
+        count = 0
+        if status is not None:
+            tl.store(status + request, tl.load(status + request) | _NAN_LOGIT)
+    if want == 0:
+        count = 0
+    if count > 0:
+        keep(group_max, n, threshold, ties, groups_kept + places_of(target), None, CHUNK)
+    tl.store(floor + request, tl.where(ties == 0, threshold + 1, threshold))
+    tl.store(groups_of + request, count)
     tl.store(listed + request, 0)
+
+
+@triton.jit
+def places_of(target):
+    """Where the kept groups of a request begin; `target` is its first output row."""
+    return target + target // _SLACK
 
 
 @triton.jit

@@ -1,8 +1,8 @@
 """Fourth launch of a beam step: one block a request cuts its candidates down to survivors.
 
-Lists of rows are joined in the order of rows, so equal keys are cut by their order and survivors
-come in (row, code) order without a sort. Where the candidates did not fit their area, rows are read
-again one after the other, and the best so far are kept whenever the area is full.
+Lists are joined in the order of groups, so equal keys are cut by their order and survivors
+come in (row, code) order without a sort. Where the candidates did not fit their area, groups are
+read again one after the other, and the best so far are kept whenever the area is full.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
@@ -15,8 +15,8 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from xgr.backends.cuda.beam_step.cut import best_of, keep
-from xgr.backends.cuda.beam_step.floor import wanted
-from xgr.backends.cuda.beam_step.open import ROOM, area, candidates, facts, places
+from xgr.backends.cuda.beam_step.floor import places_of, wanted
+from xgr.backends.cuda.beam_step.open import ROOM, area, candidates, places
 from xgr.backends.cuda.beam_step.scan import TILE
 
 _TILE, _ROOM = tl.constexpr(TILE), tl.constexpr(ROOM)
@@ -24,6 +24,8 @@ _TILE, _ROOM = tl.constexpr(TILE), tl.constexpr(ROOM)
 
 @triton.jit(do_not_specialize=["level", "K", "tiles"])
 def select(
+    groups_kept,
+    groups_of,
     tile_max,
     low_of,
     count_of,
@@ -37,12 +39,10 @@ def select(
     code,
     level,
     row_start,
-    live,
     row_start_out,
     out_width,
     floor,
     listed,
-    opened_of,
     begin_of,
     listed_of,
     offset_of,
@@ -58,15 +58,18 @@ def select(
     tiles,
     TRIE: tl.constexpr,
     STRICT: tl.constexpr,
+    SLOTS: tl.constexpr,
+    LOG: tl.constexpr,
+    PARTS: tl.constexpr,
     SPARE: tl.constexpr,
-    ROWS: tl.constexpr,
+    LISTS: tl.constexpr,
     SMALL: tl.constexpr,
     LARGE: tl.constexpr,
     STEP: tl.constexpr,
     TILES: tl.constexpr,
     CHAINED: tl.constexpr,
 ):
-    """Grid (B). `ROWS` are looked up at once, `STEP` candidates moved.
+    """Grid (B). `LISTS` are looked up at once, `STEP` candidates moved.
 
     `SMALL` and `LARGE` are the keys in registers for a cut of few candidates and of many.
     """
@@ -75,23 +78,26 @@ def select(
         gdc_wait()
     request = tl.program_id(0)
     want, target, room = wanted(request, row_start_out, out_width)
-    first, rows = tl.load(row_start + request), tl.load(live + request)
+    first, groups = tl.load(row_start + request), tl.load(groups_of + request)
     n, least = tl.load(listed + request), tl.load(floor + request)
     here = area(request, target, SPARE)
     joined_keys += here
     joined_children += here
     joined_rows += here
+    groups_kept += places_of(target)
     if n <= _ROOM * room + SPARE:
         _join(
-            first, rows, n, begin_of, listed_of, offset_of, keys + here, children + here,
-            joined_keys, joined_children, joined_rows, ROWS, STEP,
+            first, groups_kept, groups * PARTS, n, begin_of + places_of(target) * PARTS,
+            listed_of + places_of(target) * PARTS, offset_of + places_of(target) * PARTS,
+            keys + here, children + here, joined_keys, joined_children, joined_rows, SLOTS, PARTS,
+            LISTS, STEP,
         )  # fmt: skip
     else:
         n = _read_again(
-            first, rows, want, least, _ROOM * room + SPARE, opened_of,
-            joined_keys, joined_children, joined_rows, kept + target, kept_keys + target, tile_max,
-            legal, tiles, low_of, count_of, cumulative, norm, logits, stride_row, stride_code,
-            descriptor, code, level, K, TRIE, STRICT, TILES, LARGE, STEP,
+            first, groups_kept, groups * PARTS, want, least, _ROOM * room + SPARE, joined_keys,
+            joined_children, joined_rows, kept + target, kept_keys + target, tile_max, low_of,
+            count_of, legal, cumulative, norm, logits, stride_row, stride_code, descriptor, code,
+            level, K, tiles, TRIE, STRICT, SLOTS, LOG, PARTS, TILES, LARGE, STEP,
         )  # fmt: skip
     tl.debug_barrier()
     if n <= SMALL:
@@ -106,7 +112,8 @@ def select(
 @triton.jit
 def _join(
     first,
-    rows,
+    groups_kept,
+    lists,
     n,
     begin_of,
     listed_of,
@@ -116,57 +123,58 @@ def _join(
     joined_keys,
     joined_children,
     joined_rows,
-    ROWS: tl.constexpr,
+    SLOTS: tl.constexpr,
+    PARTS: tl.constexpr,
+    LISTS: tl.constexpr,
     STEP: tl.constexpr,
 ):
-    """Moves the lists of rows into one, in the order of rows."""
-    lanes = tl.arange(0, ROWS)
+    """Moves the lists of groups into one, in their order."""
+    lanes = tl.arange(0, LISTS)
     before = 0
-    for at in range(0, rows, ROWS):
-        row = first + at + lanes
-        used = at + lanes < rows
-        size = tl.load(listed_of + row, mask=used, other=0)
-        tl.store(offset_of + row, before + tl.cumsum(size, 0) - size, mask=used)
+    for at in range(0, lists, LISTS):
+        used = at + lanes < lists
+        size = tl.load(listed_of + at + lanes, mask=used, other=0)
+        tl.store(offset_of + at + lanes, before + tl.cumsum(size, 0) - size, mask=used)
         before += tl.sum(size, 0)
     tl.debug_barrier()
     for at in range(0, n, STEP):
         place = at + tl.arange(0, STEP)
         used = place < n
-        # the last row whose list begins at or before the place
-        row = tl.zeros_like(place) + first
-        left = rows
+        # the last list that begins at or before the place
+        one = tl.zeros_like(place)
+        left = lists
         while left > 1:
             half = left // 2
-            after = tl.load(offset_of + row + half, mask=used, other=0) <= place
-            row = tl.where(after, row + half, row)
+            after = tl.load(offset_of + one + half, mask=used, other=0) <= place
+            one = tl.where(after, one + half, one)
             left -= half
-        offset = tl.load(offset_of + row, mask=used, other=0)
-        source = tl.load(begin_of + row, mask=used, other=0) + place - offset
+        offset = tl.load(offset_of + one, mask=used, other=0)
+        group = tl.load(groups_kept + one // PARTS, mask=used, other=0)
+        source = tl.load(begin_of + one, mask=used, other=0) + place - offset
         key = tl.load(keys + source, mask=used, other=0)
         child = tl.load(children + source, mask=used, other=0)
         tl.store(joined_keys + place, key, mask=used)
         tl.store(joined_children + place, child, mask=used)
-        tl.store(joined_rows + place, row, mask=used)
+        tl.store(joined_rows + place, first + group // SLOTS, mask=used)
 
 
 @triton.jit
 def _read_again(
     first,
-    rows,
+    groups_kept,
+    lists,
     want,
     floor,
     room,
-    opened_of,
     joined_keys,
     joined_children,
     joined_rows,
     kept,
     kept_keys,
-    tile_list,
-    legal,
-    tiles,
+    tile_max,
     low_of,
     count_of,
+    legal,
     cumulative,
     norm,
     logits,
@@ -176,40 +184,42 @@ def _read_again(
     code,
     level,
     K,
+    tiles,
     TRIE: tl.constexpr,
     STRICT: tl.constexpr,
+    SLOTS: tl.constexpr,
+    LOG: tl.constexpr,
+    PARTS: tl.constexpr,
     TILES: tl.constexpr,
     LARGE: tl.constexpr,
     STEP: tl.constexpr,
 ):
-    """Lists the candidates of all rows, or at least the best `want`; returns how many."""
+    """Lists the candidates of all groups, or at least the best `want`; returns how many."""
     n = 0
     least = floor
-    for number in range(rows):
-        row = first + number
-        opened = tl.load(opened_of + row)
-        of_row = tile_list + row.to(tl.int64) * tiles
-        low, size, base, lse = facts(row, low_of, count_of, cumulative, norm, K, TRIE)
-        for at in range(0, opened, TILES):
-            if n + TILES * _TILE > room:
-                tl.debug_barrier()
-                threshold, ties, count, _ = best_of(joined_keys, n, want, 0, floor, LARGE)
-                keep(joined_keys, n, threshold, ties, kept, kept_keys, STEP)
-                tl.debug_barrier()
-                _compact(count, kept, joined_keys, joined_children, joined_rows, STEP)
-                tl.debug_barrier()
-                n = count
-                # what is equal to the last of them is behind it
-                least = tl.maximum(least, threshold + 1)
-            key, child = candidates(
-                row, at, opened, of_row, legal, tiles, low, size, base, lse, logits, stride_row,
-                stride_code, descriptor, code, level, TRIE, STRICT, TILES,
-            )  # fmt: skip
-            taken = key >= least
-            place, n = places(taken, n)
-            tl.store(joined_keys + place, key, mask=taken)
-            tl.store(joined_children + place, child, mask=taken)
-            tl.store(joined_rows + place, tl.zeros_like(child) + row, mask=taken)
+    for one in range(lists):
+        if n + TILES * _TILE > room:
+            tl.debug_barrier()
+            threshold, ties, count, _ = best_of(joined_keys, n, want, 0, floor, LARGE)
+            keep(joined_keys, n, threshold, ties, kept, kept_keys, STEP)
+            tl.debug_barrier()
+            _compact(count, kept, joined_keys, joined_children, joined_rows, STEP)
+            tl.debug_barrier()
+            n = count
+            # what is equal to the last of them is behind it
+            least = tl.maximum(least, threshold + 1)
+        group = tl.load(groups_kept + one // PARTS)
+        row = first + group // SLOTS
+        key, child = candidates(
+            row, group % SLOTS, one % PARTS, least, tile_max, low_of, count_of, legal, cumulative,
+            norm, logits, stride_row, stride_code, descriptor, code, level, K, tiles, TRIE, STRICT,
+            SLOTS, LOG, TILES,
+        )  # fmt: skip
+        taken = key >= least
+        place, n = places(taken, n)
+        tl.store(joined_keys + place, key, mask=taken)
+        tl.store(joined_children + place, child, mask=taken)
+        tl.store(joined_rows + place, tl.zeros_like(child) + row, mask=taken)
     return n
 
 

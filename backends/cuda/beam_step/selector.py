@@ -8,8 +8,8 @@ from typing import Any
 
 from xgr.backends.cuda.beam_step.blocks import Blocks
 from xgr.backends.cuda.beam_step.emit import emit
-from xgr.backends.cuda.beam_step.floor import find_floor
-from xgr.backends.cuda.beam_step.open import ROOM, open_rows
+from xgr.backends.cuda.beam_step.floor import SLACK, find_floor
+from xgr.backends.cuda.beam_step.open import ROOM, open_groups
 from xgr.backends.cuda.beam_step.scan import CHILDREN, ROW, TILE, scan_rows
 from xgr.backends.cuda.beam_step.select import select
 from xgr.backends.cuda.device import architecture, interpreting
@@ -67,14 +67,19 @@ class Selector:
         self._tile_max = empty((rows, self._tiles), int32)
         self._group_max = empty((rows, self._slots), int32)
         self._norm = empty((rows,), float32)
-        self._floor = {name: empty((requests,), int32) for name in ("floor", "last_group")}
-        self._listed = empty((requests,), int32)
-        lists = ("opened_of", "begin_of", "listed_of")
-        self._lists = {name: empty((rows,), int32) for name in lists}
-        self._offset = empty((rows,), int32)
+        # kept groups, each of which has a list of candidates for every part
+        self._parts = max((1 << self._log) // self._blocks.opened, 1)
+        self._places = targets + targets // SLACK
+        self._groups_kept = empty((self._places,), int32)
+        self._counts = {name: empty((requests,), int32) for name in ("groups_of", "listed")}
+        self._floor = empty((requests,), int32)
+        lists = (self._places * self._parts,)
+        self._lists = {name: empty(lists, int32) for name in ("begin_of", "listed_of")}
+        self._offset = empty(lists, int32)
         size = ROOM * targets + self._blocks.spare * requests
         self._candidates = {name: empty((size,), int32) for name in ("keys", "children")}
-        self._places = {name: empty((size,), int32) for name in ("joined_rows", "joined_children")}
+        joined = ("joined_rows", "joined_children")
+        self._joined = {name: empty((size,), int32) for name in joined}
         self._joined_keys = empty((size,), int32)
         self._kept = {name: empty((targets,), int32) for name in ("kept", "kept_keys")}
         self._found = empty((requests,), int32)
@@ -96,7 +101,7 @@ class Selector:
         normalize: str,
         lse: Any = None,
     ) -> None:
-        """Scan the rows, find a floor, open rows, select, emit.
+        """Scan the rows, find a floor, open groups, select, emit.
 
         Arguments are as beam_step has them; `status` and node_out may be None. `outputs` are
         parent_out, code_out, node_out and score_out, `level` is what `level_arguments` found, or
@@ -113,7 +118,7 @@ class Selector:
         matrix = {"logits": logits, "stride_row": logits.stride(0), "stride_code": logits.stride(1)}
         rows_in = {"row_start": row_start, "live": live}
         codes = {name: level[name] for name in ("descriptor", "code", "level")}
-        scanned = {"tile_max": self._tile_max, "group_max": self._group_max, "legal": legal}
+        scanned = {"tile_max": self._tile_max, "legal": legal}
         scores = {"cumulative": cumulative, "norm": lse}
         flags = {"TRIE": constrained, "STRICT": self._strict}
         groups = {"SLOTS": self._slots, "LOG": self._log}
@@ -126,39 +131,39 @@ class Selector:
         most, warps = (block, blocks.warps) if whole else (gathered, blocks.gather_warps)
         scan_rows[(self._rows,)](
             **matrix, node=node, **rows_in, **level, **scores, **self._children, **scanned,
-            B=self._requests, K=self._columns, tiles=self._tiles, **flags, **groups,
-            ROOT=root, NORM=mode, REQUESTS=self._lanes, BLOCK=most, GATHERED=gathered,
-            CHAINED=self._chain["CHAINED"],
+            group_max=self._group_max, B=self._requests, K=self._columns, tiles=self._tiles,
+            **flags, **groups, ROOT=root, NORM=mode, REQUESTS=self._lanes, BLOCK=most,
+            GATHERED=gathered, CHAINED=self._chain["CHAINED"],
             num_warps=min(warps, max(most // 256, 1)), maxnreg=SHARED_REGISTERS,
         )  # fmt: skip
-        most_registers = REGISTERS // (32 * blocks.select_warps)
+        most_registers = min(REGISTERS // (32 * blocks.select_warps), 255)
         find_floor[(self._requests,)](
             self._group_max, **rows_in, row_start_out=row_start_out, out_width=out_width,
-            **self._floor, listed=self._listed, status=status, SLOTS=self._slots,
-            CHUNK=min(blocks.chunk, max(1024, self._mean_rows() * self._slots)),
+            floor=self._floor, groups_kept=self._groups_kept, **self._counts, status=status,
+            SLOTS=self._slots, CHUNK=min(blocks.chunk, max(1024, self._mean_groups())),
             num_warps=blocks.select_warps, maxnreg=most_registers, **self._chain,
         )  # fmt: skip
         candidates = {
-            **self._children, **scores, **matrix, **codes, **rows_in, **self._lists,
-            **self._candidates, "row_start_out": row_start_out, "floor": self._floor["floor"],
-            "listed": self._listed, "K": self._columns, "tiles": self._tiles, "legal": legal,
-            "tile_max": self._tile_max, **flags, "SPARE": blocks.spare, "TILES": blocks.opened,
+            "groups_kept": self._groups_kept, **self._counts, **scanned, **self._children,
+            **scores, **matrix, **codes, "row_start": row_start, "row_start_out": row_start_out,
+            "floor": self._floor, **self._lists, **self._candidates, "K": self._columns,
+            "tiles": self._tiles, **flags, **groups, "PARTS": self._parts, "SPARE": blocks.spare,
+            "TILES": blocks.opened,
         }  # fmt: skip
-        open_rows[(self._rows,)](
-            self._group_max, **candidates, last_group=self._floor["last_group"], B=self._requests,
-            **groups, REQUESTS=self._lanes, LOOKED=min(power(self._tiles), 256),
-            num_warps=blocks.open_warps, **self._chain,
+        open_groups[(self._places, self._parts)](
+            **candidates, B=self._requests, REQUESTS=self._lanes, num_warps=blocks.open_warps,
+            **self._chain,
         )  # fmt: skip
-        large = min(blocks.chunk, max(1024, width * TILE))
+        large = min(blocks.chunk, max(1024, 8 * width))
         select[(self._requests,)](
-            **candidates, out_width=out_width, offset_of=self._offset, **self._places,
+            **candidates, out_width=out_width, offset_of=self._offset, **self._joined,
             joined_keys=self._joined_keys, **self._kept, found=self._found,
-            ROWS=min(self._mean_rows(), 1024), SMALL=min(large, max(1024, 4 * width)),
-            LARGE=large, STEP=min(blocks.step, large),
-            num_warps=blocks.select_warps, maxnreg=most_registers, **self._chain,
+            LISTS=min(power(width + width // SLACK), 1024), SMALL=min(large, max(1024, 2 * width)),
+            LARGE=large, STEP=min(blocks.step, large), num_warps=blocks.select_warps,
+            maxnreg=most_registers, **self._chain,
         )  # fmt: skip
         emit[(-(-self._targets // 32),)](
-            **self._kept, found=self._found, **self._places, low_of=self._children["low_of"],
+            **self._kept, found=self._found, **self._joined, low_of=self._children["low_of"],
             **codes, row_start=row_start, row_start_out=row_start_out, **outputs,
             live_out=live_out, RO=self._targets, B=self._requests, REQUESTS=self._lanes,
             SPARE=blocks.spare, TRIE=constrained, RANKED=self._ranked, ROWS=32, COMPARED=256,
@@ -169,9 +174,9 @@ class Selector:
         """A usual number of output rows of a request."""
         return power(-(-self._targets // self._requests))
 
-    def _mean_rows(self) -> int:
-        """A usual number of rows of a request."""
-        return power(-(-self._rows // self._requests))
+    def _mean_groups(self) -> int:
+        """A usual number of groups of a request."""
+        return power(-(-self._rows // self._requests)) * self._slots
 
 
 def power(size: int) -> int:
