@@ -143,8 +143,10 @@ class _Compiler:
         try:
             self._launch(kernel, problem, wanted)
         except Exception as error:  # whatever a compiler raises is its finding
-            text = f"{type(error).__name__}: {error}".splitlines()
-            self._found.append(Compiled(problem, self.arch, kernel.name, 0, 0, 0, 0, text[0]))
+            # Triton's messages begin with the source and end with what is wrong
+            reason = str(error).strip().rpartition("\n")[2]
+            text = f"{type(error).__name__}: {reason}"
+            self._found.append(Compiled(problem, self.arch, kernel.name, 0, 0, 0, 0, text))
         return self._found
 
     def _launch(self, kernel: Kernel, problem: Problem, wanted: Collection[str]) -> None:

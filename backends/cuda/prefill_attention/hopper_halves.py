@@ -14,6 +14,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
+from xgr.backends.cuda.gluon import barrier
 from xgr.backends.cuda.prefill_attention.hopper_kernel import again, attend, fetch, find, write
 from xgr.backends.cuda.staged_attention.consumer import CONSUMER, NONE, product
 from xgr.backends.cuda.staged_attention.hopper_kernel import EVERY_WARP, copy, produce
@@ -187,7 +188,7 @@ def take_others(
         sums.store(some)
         tops.store(top)
         totals.store(part)
-        gl.thread_barrier()
+        barrier()
         mbarrier.arrive(left, count=1)
     base = rest
     pieces = gl.where(last[1] < last[2], 2, 1)
@@ -198,7 +199,7 @@ def take_others(
         length = gl.where(piece == 0, short[4], last[4])
         before = gl.where(piece == 0, short[5], last[5])
         if piece > 0:
-            gl.thread_barrier()  # until all have read what they write
+            barrier()  # until all have read what they write
             fetch(q, q_tile, begin, end, group, AT[0][0], AT[0][1], GROUP, SIZE)
         some, part = acc, total
         if count > 0:

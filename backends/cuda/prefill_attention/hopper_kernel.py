@@ -20,6 +20,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
+from xgr.backends.cuda.gluon import barrier
 from xgr.backends.cuda.staged_attention.consumer import (
     CONSUMER,
     NONE,
@@ -214,7 +215,7 @@ def fetch(
     column = gl.arange(0, SIZE, gl.SliceLayout(0, VECTORS))[None, :]
     q_tile.store(gl.load(at[:, None] + column, mask=(row < end)[:, None], other=0.0))
     fence_async_shared()
-    gl.thread_barrier()
+    barrier()
 
 
 @gluon.jit
@@ -229,7 +230,7 @@ def write(
     VECTORS: gl.constexpr = vectors(SIZE)
     share = 1.0 / gl.where(total == 0, 1.0, total)
     tile.store((acc * share[:, None]).to(out.dtype.element_ty))
-    gl.thread_barrier()
+    barrier()
     slot = gl.arange(0, CONSUMER, gl.SliceLayout(1, VECTORS))
     row = begin + slot // GROUP
     at = out + row.to(gl.int64) * ROW + (group * GROUP + slot % GROUP) * HEAD

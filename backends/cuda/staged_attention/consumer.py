@@ -12,6 +12,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
+from xgr.backends.cuda.gluon import barrier, load_rows
+
 # query vectors of a consumer: the rows of a warpgroup's product
 CONSUMER = gl.constexpr(64)
 NONE = gl.constexpr(float("-inf"))
@@ -69,7 +71,7 @@ def consume(
             AT, ROWS, SIZE, BLOCK_OWN,
         )  # fmt: skip
     fence_async_shared()
-    gl.thread_barrier()
+    barrier()
 
     acc = gl.zeros([CONSUMER, SIZE], gl.float32, ACC)
     top = gl.full([CONSUMER], NONE, gl.float32, gl.SliceLayout(1, ACC))
@@ -88,12 +90,12 @@ def consume(
                 )  # fmt: skip
             async_copy.wait_group(0)
             fence_async_shared()
-            gl.thread_barrier()
+            barrier()
             acc, top, total = attend_own(
                 q_tile, k_tile, v_tile, acc, top, total, begin, alive, first, own, scale, kind,
                 GROUP, ROWS, SIZE, BLOCK_OWN,
             )  # fmt: skip
-            gl.thread_barrier()
+            barrier()
 
     done = parts == 1
     if SPLITS > 1:  # noqa: SIM102 - without splits the compiler must not see the workspaces
@@ -115,7 +117,7 @@ def consume(
         gl.store(at, stat, mask=inside)
         # through shared memory, for writes of 16 bytes
         q_tile.store(acc.to(kind))
-        gl.thread_barrier()
+        barrier()
         row = begin + slot // GROUP
         at = out + row.to(gl.int64) * AT[4][0] + head * AT[4][1]
         inside = packed & (row < end)
@@ -188,7 +190,7 @@ def attend_prompt(
 @gluon.jit
 def release(free):
     """Tell the producer that this consumer is done with a tile."""
-    gl.thread_barrier()  # all four warps are
+    barrier()  # all four warps are
     mbarrier.arrive(free, count=1)
 
 
@@ -203,7 +205,7 @@ def clear(v_tile, rest, SIZE: gl.constexpr, BLOCK_N: gl.constexpr):
     values = v_tile.load(VECTORS)
     v_tile.store(gl.where((key < rest)[:, None], values, 0.0).to(values.dtype))
     fence_async_shared()
-    gl.thread_barrier()
+    barrier()
 
 
 @gluon.jit
@@ -240,8 +242,8 @@ def fetch_own(
     column = gl.arange(0, SIZE, gl.SliceLayout(0, VECTORS))[None, :]
     k_rows = k + holder * AT[1][0] + slot * AT[1][1] + group * AT[1][2]
     v_rows = v + holder * AT[2][0] + slot * AT[2][1] + group * AT[2][2]
-    async_copy.async_copy_global_to_shared(k_tile, k_rows[:, None] + column, there[:, None])
-    async_copy.async_copy_global_to_shared(v_tile, v_rows[:, None] + column, there[:, None])
+    load_rows(k_tile, k_rows[:, None] + column, there[:, None])
+    load_rows(v_tile, v_rows[:, None] + column, there[:, None])
     async_copy.commit_group()
 
 
@@ -300,7 +302,7 @@ def leave(acc, top, total, sums, stats, slot, SIZE: gl.constexpr):
 @gluon.jit
 def is_last(arrivals, place, parts):
     """Count this part as done; whether all parts of the consumer's queries are."""
-    gl.thread_barrier()  # every thread's writes come before the one thread's count
+    barrier()  # every thread's writes come before the one thread's count
     last = gl.atomic_add(arrivals + place, 1, sem="acq_rel", scope="gpu") == parts - 1
     if last:
         gl.store(arrivals + place, 0)

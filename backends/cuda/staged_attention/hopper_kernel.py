@@ -13,9 +13,10 @@ the first, so that no other has a mask.
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
-from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
+from xgr.backends.cuda.gluon import load_tile
 from xgr.backends.cuda.staged_attention.consumer import CONSUMER, consume
 
 # every warp holds a vector whole, and so sums it by itself
@@ -189,4 +190,4 @@ def copy(
     mbarrier.wait(free.index(stage), odd ^ 1)
     arrived = full.index(stage)
     mbarrier.expect(arrived, BLOCK_N * SIZE * (source.dtype.primitive_bitwidth // 8))
-    tma.async_copy_global_to_shared(source, [row, column], arrived, ring.index(stage))
+    load_tile(source, [row, column], arrived, ring.index(stage))
