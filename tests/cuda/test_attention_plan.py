@@ -23,11 +23,11 @@ from xgr.backends.cuda.staged_attention.heuristic import (
     Tiles,
     choose,
     choose_hopper,
+    own_block,
     power_of_two,
     space,
     tile_count,
 )
-from xgr.backends.cuda.staged_attention.hopper import own_block
 from xgr.conformance import Outcome, run_case
 from xgr.errors import InputError
 from xgr.ops import spec

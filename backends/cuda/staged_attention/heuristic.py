@@ -22,6 +22,8 @@ LARGEST_HEAD = 256
 TUNABLES = ("block_m", "block_n", "warps", "stages", "splits", "chunk")
 # query vectors of a warpgroup's product: the heads of a K/V head must divide them
 WARPGROUP = 64
+# bytes of shared memory of an SM that tiles of cuda.hopper can have
+SHARED = 225 * 1024
 # keys below which a part of the prompt costs more than it saves
 SHORTEST_PART = 256
 # what a tile in parts costs more, and each part of it; estimated microseconds on an H200
@@ -128,6 +130,21 @@ HOPPER_SHAPES = (
     _Shape(Tiles(64, 128, warps=4, stages=2, chunk=2), 1, block=5.5, unit=1.12, shared_unit=1.12),
     _Shape(Tiles(128, 128, warps=4, stages=2, chunk=2), 1, block=8.9, unit=1.63, shared_unit=1.63),
 )
+
+
+def own_block(problem: Problem, tiles: Tiles) -> int:
+    """Own keys of a unit: all of a consumer's, if the shared memory that is left holds them.
+
+    They are on their way from the beginning then. A second block of an SM is worth more.
+    """
+    a = problem.sizes
+    keys = a.get("S", 0) * (WARPGROUP // (a["H"] // a["G"]))
+    vector, consumers = 2 * a["d"], tiles.block_m // WARPGROUP
+    ring = (2 * tiles.stages * tiles.block_n + tiles.block_m) * vector
+    two = tiles.block_m == tiles.block_n == 64 and 2 * (ring + 128 * vector) <= SHARED
+    if keys <= 64 or two:
+        return 64
+    return 128 if ring + 2 * consumers * 128 * vector <= SHARED else 64
 
 
 def space(problem: Problem, cores: int, arch: int) -> Mapping[str, Sequence[Mapping[str, int]]]:

@@ -14,6 +14,7 @@ from xgr.backends.cuda.staged_attention.heuristic import (
     WARPGROUP,
     Tiles,
     choose_hopper,
+    own_block,
     power_of_two,
 )
 from xgr.backends.cuda.staged_attention.hopper_kernel import hopper_kernel
@@ -25,28 +26,11 @@ from xgr.registry.kernel import Context, Launcher
 LOG2_E = math.log2(math.e)
 # elements that hardware copies want rows and heads to begin at multiples of: 16 bytes
 ALIGNED = 8
-# bytes of shared memory of an SM that tiles can have
-SHARED = 225 * 1024
 
 
 def build(problem: Problem, context: Context) -> Launcher:
     """Choose tiles and allocate the workspaces of a split prompt."""
     return HopperAttention(problem, context)
-
-
-def own_block(problem: Problem, tiles: Tiles) -> int:
-    """Own keys of a unit: all of a consumer's, if the shared memory that is left holds them.
-
-    They are on their way from the beginning then. A second block of an SM is worth more.
-    """
-    a = problem.sizes
-    keys = a.get("S", 0) * (WARPGROUP // (a["H"] // a["G"]))
-    vector, consumers = 2 * a["d"], tiles.block_m // WARPGROUP
-    ring = (2 * tiles.stages * tiles.block_n + tiles.block_m) * vector
-    two = tiles.block_m == tiles.block_n == 64 and 2 * (ring + 128 * vector) <= SHARED
-    if keys <= 64 or two:
-        return 64
-    return 128 if ring + 2 * consumers * 128 * vector <= SHARED else 64
 
 
 class HopperAttention:
