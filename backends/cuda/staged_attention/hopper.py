@@ -12,7 +12,6 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 from xgr.backends.cuda.device import multiprocessors
 from xgr.backends.cuda.staged_attention.heuristic import (
     WARPGROUP,
-    Tiles,
     choose_hopper,
     own_block,
     power_of_two,
