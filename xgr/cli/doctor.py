@@ -24,11 +24,6 @@ def doctor(as_json: JsonFlag = False) -> None:
     """
     reports = [_report(device) for device in discover.found()]
     reports += [
-        {"device": device, "usable": False, "summary": f"{what}: not part of this release"}
-        for device, what in discover.PLANNED.items()
-        if device not in discover.found()
-    ]
-    reports += [
         {
             "device": b.device,
             "usable": False,

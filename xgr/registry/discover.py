@@ -15,11 +15,9 @@ GROUP = "xgr.backends"
 BUILT_IN = {
     "cpu": "xgr.backends.cpu_ref.backend:CpuBackend",
     "cuda": "xgr.backends.cuda.backend:CudaBackend",
+    "npu": "xgr.backends.ascend.backend:AscendBackend",
     "null": "xgr.backends.null.backend:NullBackend",
 }
-
-# devices that belong to backends of their own packages or later releases, for a clear error
-PLANNED = {"npu": "Ascend NPUs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +62,8 @@ def load(device: str) -> Any:
     devices = found()
     if device not in devices:
         known = ", ".join(sorted(devices))
-        planned = f"; {PLANNED[device]} are not part of this release" if device in PLANNED else ""
         raise BackendMissing(
-            f"no backend for device {device!r}; known: {known}{planned}. Other packages add "
+            f"no backend for device {device!r}; known: {known}. Other packages add "
             f"backends through the entry point group {GROUP!r}"
         )
     module, _, name = devices[device].path.partition(":")

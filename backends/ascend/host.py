@@ -1,0 +1,45 @@
+"""Host values as torch tensors: what is cast, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from xgr.backends.host import NUMPY_TYPES, check_cast
+from xgr.ops.dtype import DType, dtype, float32, int32
+
+TORCH_TYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in NUMPY_TYPES}
+NAMES = {kind: name for name, kind in TORCH_TYPES.items()}
+
+
+def default_dtype(host: Any, source: NDArray[Any]) -> DType:
+    """An array keeps its dtype; lists of integers are int32, other lists float32."""
+    if hasattr(host, "dtype"):
+        return dtype(source.dtype.name)
+    return int32 if source.dtype.kind in "biu" else float32
+
+
+def to_tensor(source: NDArray[Any], kind: DType) -> torch.Tensor:
+    """Host values as a contiguous CPU tensor of a dtype; shares memory where nothing changes.
+
+    Raises:
+        InputError: values that are no numbers, or that the dtype cannot hold.
+    """
+    wanted = np.dtype(NUMPY_TYPES[kind.name])
+    check_cast(source, wanted)
+    array = np.require(source, wanted, ["C", "W"])
+    if kind.name == "bfloat16":  # torch and NumPy know no bfloat16 of each other
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def to_numpy(tensor: torch.Tensor) -> NDArray[Any]:
+    """A CPU tensor's values, in memory of their own."""
+    if tensor.dtype == torch.bfloat16:
+        bits = tensor.contiguous().view(torch.int16).numpy()
+        return np.array(bits, order="C").view(ml_dtypes.bfloat16)
+    return np.array(tensor.numpy(), order="C")
