@@ -1,0 +1,1 @@
+"""A fake CANN: real torch_npu runs on the CPU and its calls are checked, recorded and computed."""

@@ -1,0 +1,383 @@
+#include "stream.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "calls.h"
+#include "failure.h"
+#include "graph.h"
+#include "memory.h"
+
+namespace fake {
+namespace {
+
+std::vector<std::unique_ptr<Stream>>& streams() {
+  static auto* all = [] {
+    auto* made = new std::vector<std::unique_ptr<Stream>>;
+    made->push_back(std::make_unique<Stream>());  // the default stream
+    return made;
+  }();
+  return *all;
+}
+
+std::vector<std::unique_ptr<Event>>& events() {
+  static auto* all = new std::vector<std::unique_ptr<Event>>;
+  return *all;
+}
+
+int next_stream = 1;
+uint64_t next_sequence = 1;
+
+uint64_t first_seed() {
+  const char* seed = std::getenv("XGR_FAKE_CANN_SEED");
+  return seed != nullptr ? std::strtoull(seed, nullptr, 10) : 0;
+}
+
+uint64_t seed = first_seed();
+std::mt19937_64 generator(seed);
+
+struct Single final : Entry {
+  Work work;
+  explicit Single(Work w) : work(std::move(w)) {}
+  bool ready() override { return !work.ready || work.ready(); }
+  bool step() override {
+    note_run(work.name);
+    work.run();
+    return true;
+  }
+};
+
+// Runs one step of one stream; false when none can.
+bool step() {
+  std::vector<Stream*> able;
+  for (const auto& stream : streams()) {
+    if (!stream->queue.empty() && stream->queue.front()->ready()) able.push_back(stream.get());
+  }
+  if (able.empty()) return false;
+  Stream* chosen = able.front();
+  if (in_launch_order()) {
+    for (Stream* stream : able) {
+      if (stream->queue.front()->sequence < chosen->queue.front()->sequence) chosen = stream;
+    }
+  } else {
+    chosen = able[random_below(able.size())];
+  }
+  bool done = true;
+  try {
+    done = chosen->queue.front()->step();
+  } catch (...) {
+    chosen->queue.pop_front();  // what failed is not run again
+    throw;
+  }
+  if (done) chosen->queue.pop_front();
+  return true;
+}
+
+bool idle() {
+  for (const auto& stream : streams()) {
+    if (!stream->queue.empty()) return false;
+  }
+  return true;
+}
+
+Event& event_of(aclrtEvent handle) {
+  for (const auto& event : events()) {
+    if (event.get() == handle) return *event;
+  }
+  throw Refused(kRuntime, "no such event");
+}
+
+double now_ms() {
+  const auto time = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double, std::milli>(time).count();
+}
+
+}  // namespace
+
+bool in_launch_order() { return seed == 0; }
+
+void set_order(uint64_t value) {
+  seed = value;
+  generator.seed(value);
+}
+
+uint64_t random_below(uint64_t n) { return generator() % n; }
+
+Stream& stream_of(aclrtStream handle) {
+  if (handle == nullptr) return *streams().front();
+  for (const auto& stream : streams()) {
+    if (stream.get() == handle) return *stream;
+  }
+  throw Refused(kRuntime, "no such stream");
+}
+
+void enqueue(Stream& stream, std::unique_ptr<Entry> entry) {
+  entry->sequence = next_sequence++;
+  stream.queue.push_back(std::move(entry));
+}
+
+void launch(Stream& stream, Work work) {
+  if (stream.updates != nullptr) {
+    replace(stream, std::move(work));
+  } else if (stream.capture != nullptr) {
+    record(*stream.capture, stream, std::move(work));
+  } else {
+    enqueue(stream, std::make_unique<Single>(std::move(work)));
+  }
+}
+
+void run_until(const std::function<bool()>& holds, const char* what) {
+  while (!holds()) {
+    if (!step()) {
+      throw Refused(kRuntime, std::string("the device would wait for ever: ") + what +
+                                  " needs an event or a value that nothing queued will set");
+    }
+  }
+}
+
+void run_all() {
+  run_until(idle, "the device");
+  check_red_zones();
+}
+
+void run_some() { step(); }
+
+void refuse_in_capture(const Stream* stream) {
+  if (stream != nullptr ? stream->capture != nullptr : capturing()) {
+    throw Refused(kCaptured, "not allowed while a graph is captured");
+  }
+}
+
+}  // namespace fake
+
+using fake::guarded;
+
+extern "C" {
+
+void fake_cann_order(uint64_t seed) {
+  std::lock_guard<std::recursive_mutex> hold(fake::lock());
+  fake::set_order(seed);
+}
+
+aclError aclrtCreateStream(aclrtStream* stream) {
+  return guarded("aclrtCreateStream", [&] {
+    auto made = std::make_unique<fake::Stream>();
+    made->id = fake::next_stream++;
+    *stream = made.get();
+    fake::streams().push_back(std::move(made));
+  });
+}
+
+aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t, uint32_t) {
+  return aclrtCreateStream(stream);
+}
+
+aclError aclrtDestroyStream(aclrtStream handle) {
+  return guarded("aclrtDestroyStream", [&] {
+    fake::Stream& stream = fake::stream_of(handle);
+    fake::refuse_in_capture(&stream);
+    fake::run_until([&] { return stream.queue.empty(); }, "a stream that is destroyed");
+    auto& all = fake::streams();
+    for (auto at = all.begin(); at != all.end(); ++at) {
+      if (at->get() == &stream) {
+        all.erase(at);
+        return;
+      }
+    }
+  });
+}
+
+aclError aclrtDestroyStreamForce(aclrtStream stream) { return aclrtDestroyStream(stream); }
+
+aclError aclrtSynchronizeStream(aclrtStream handle) {
+  return guarded("aclrtSynchronizeStream", [&] {
+    fake::Stream& stream = fake::stream_of(handle);
+    fake::refuse_in_capture(&stream);
+    fake::run_until([&] { return stream.queue.empty(); }, "a stream that is synchronised");
+    fake::check_red_zones();
+  });
+}
+
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t) {
+  return aclrtSynchronizeStream(stream);
+}
+
+aclError aclrtSynchronizeDevice() {
+  return guarded("aclrtSynchronizeDevice", [&] {
+    fake::refuse_in_capture(nullptr);
+    fake::run_all();
+  });
+}
+
+aclError aclrtSynchronizeDeviceWithTimeout(int32_t) { return aclrtSynchronizeDevice(); }
+
+aclError aclrtStreamQuery(aclrtStream handle, aclrtStreamStatus* status) {
+  return guarded("aclrtStreamQuery", [&] {
+    fake::Stream& stream = fake::stream_of(handle);
+    fake::refuse_in_capture(&stream);
+    if (!stream.queue.empty()) fake::run_some();
+    *status = stream.queue.empty() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
+  });
+}
+
+aclError aclrtStreamGetId(aclrtStream handle, int32_t* id) {
+  return guarded("aclrtStreamGetId", [&] { *id = fake::stream_of(handle).id; });
+}
+
+aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
+  return guarded("aclrtCreateEventWithFlag", [&] {
+    auto made = std::make_unique<fake::Event>();
+    made->flags = flag;
+    *event = made.get();
+    fake::events().push_back(std::move(made));
+  });
+}
+
+aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
+  return aclrtCreateEventWithFlag(event, flag);
+}
+
+// Queued work may still name the event, so it goes after the work.
+aclError aclrtDestroyEvent(aclrtEvent handle) {
+  return guarded("aclrtDestroyEvent", [&] {
+    fake::Event& event = fake::event_of(handle);
+    if (event.done != event.recorded) {
+      fake::run_until([&] { return event.done == event.recorded; }, "an event that is destroyed");
+    }
+    auto& all = fake::events();
+    for (auto at = all.begin(); at != all.end(); ++at) {
+      if (at->get() == &event) {
+        static auto* kept = new std::vector<std::unique_ptr<fake::Event>>;
+        kept->push_back(std::move(*at));
+        all.erase(at);
+        return;
+      }
+    }
+  });
+}
+
+aclError aclrtRecordEvent(aclrtEvent handle, aclrtStream on) {
+  return guarded("aclrtRecordEvent", [&] {
+    fake::Event* event = &fake::event_of(handle);
+    fake::Stream& stream = fake::stream_of(on);
+    fake::require(stream.updates == nullptr, "an event is recorded inside a task update");
+    const bool external = (event->flags & ACL_EVENT_EXTERNAL) != 0;
+    if (stream.capture != nullptr && !external) {
+      event->captured_in = stream.capture;
+      event->captured_id = stream.capture->id;
+      event->captured_node = stream.last_node;
+      return;
+    }
+    event->captured_in = nullptr;
+    const uint64_t number = ++event->recorded;
+    fake::launch(stream, {"aclrtRecordEvent", [event, number] {
+                            event->done = number;
+                            event->done_ms = fake::now_ms();
+                          }, nullptr});
+  });
+}
+
+aclError aclrtStreamWaitEvent(aclrtStream on, aclrtEvent handle) {
+  return guarded("aclrtStreamWaitEvent", [&] {
+    fake::Event* event = &fake::event_of(handle);
+    fake::Stream& stream = fake::stream_of(on);
+    fake::require(stream.updates == nullptr, "an event is waited for inside a task update");
+    if (event->captured_in != nullptr) {
+      fake::depend(stream, *event->captured_in, event->captured_node);
+      return;
+    }
+    if (stream.capture != nullptr && (event->flags & ACL_EVENT_EXTERNAL) == 0) {
+      throw fake::Refused(fake::kCaptured,
+                          "a captured stream waits for an event that was recorded outside the "
+                          "graph; make it an external event");
+    }
+    const uint64_t number = event->recorded;
+    fake::launch(stream, {"aclrtStreamWaitEvent", [] {},
+                          [event, number] { return event->done >= number; }});
+  });
+}
+
+aclError aclrtResetEvent(aclrtEvent handle, aclrtStream on) {
+  return guarded("aclrtResetEvent", [&] {
+    fake::Event* event = &fake::event_of(handle);
+    fake::launch(fake::stream_of(on), {"aclrtResetEvent", [event] { event->done = 0; }, nullptr});
+  });
+}
+
+aclError aclrtSynchronizeEvent(aclrtEvent handle) {
+  return guarded("aclrtSynchronizeEvent", [&] {
+    fake::Event& event = fake::event_of(handle);
+    if (event.captured_in != nullptr) {
+      throw fake::Refused(fake::kCaptured, "the host waits for an event that a graph recorded");
+    }
+    const uint64_t number = event.recorded;
+    fake::run_until([&] { return event.done >= number; }, "an event that is synchronised");
+    fake::check_red_zones();
+  });
+}
+
+// Time passes between two queries, so each lets the device take a step.
+aclError aclrtQueryEventStatus(aclrtEvent handle, aclrtEventRecordedStatus* status) {
+  return guarded("aclrtQueryEventStatus", [&] {
+    fake::Event& event = fake::event_of(handle);
+    if (event.done < event.recorded) fake::run_some();
+    *status = event.done < event.recorded ? ACL_EVENT_RECORDED_STATUS_NOT_READY
+                                          : ACL_EVENT_RECORDED_STATUS_COMPLETE;
+  });
+}
+
+aclError aclrtQueryEventWaitStatus(aclrtEvent handle, aclrtEventWaitStatus* status) {
+  return guarded("aclrtQueryEventWaitStatus", [&] {
+    fake::event_of(handle);
+    *status = ACL_EVENT_WAIT_STATUS_COMPLETE;
+  });
+}
+
+aclError aclrtEventElapsedTime(float* ms, aclrtEvent first, aclrtEvent second) {
+  return guarded("aclrtEventElapsedTime", [&] {
+    const fake::Event& from = fake::event_of(first);
+    const fake::Event& to = fake::event_of(second);
+    fake::require(from.done != 0 && to.done != 0, "an event has not happened");
+    *ms = static_cast<float>(to.done_ms - from.done_ms);
+  });
+}
+
+aclError aclrtEventGetTimestamp(aclrtEvent handle, uint64_t* microseconds) {
+  return guarded("aclrtEventGetTimestamp", [&] {
+    *microseconds = static_cast<uint64_t>(fake::event_of(handle).done_ms * 1000);
+  });
+}
+
+aclError aclrtValueWrite(void* data, uint64_t value, uint32_t, aclrtStream stream) {
+  return guarded("aclrtValueWrite", [&] {
+    fake::launch(fake::stream_of(stream),
+                 {"aclrtValueWrite", [=] { *static_cast<uint64_t*>(data) = value; }, nullptr});
+  });
+}
+
+aclError aclrtValueWait(void* data, uint64_t value, uint32_t mode, aclrtStream stream) {
+  return guarded("aclrtValueWait", [&] {
+    const auto holds = [=] {
+      const uint64_t found = *static_cast<uint64_t*>(data);
+      switch (mode) {
+        case ACL_STREAM_WAIT_VALUE_GEQ: return static_cast<int64_t>(found - value) >= 0;
+        case ACL_STREAM_WAIT_VALUE_EQ: return found == value;
+        case ACL_STREAM_WAIT_VALUE_AND: return (found & value) != 0;
+        default: return ~(found | value) != 0;
+      }
+    };
+    fake::launch(fake::stream_of(stream), {"aclrtValueWait", [] {}, holds});
+  });
+}
+
+aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc body, void* argument) {
+  return guarded("aclrtLaunchHostFunc", [&] {
+    fake::launch(fake::stream_of(stream),
+                 {"aclrtLaunchHostFunc", [=] { body(argument); }, nullptr});
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,86 @@
+// Streams, events and the order in which queued launches run.
+//
+// Nothing runs when it is launched. A launch joins its stream's queue; when the host waits, queued
+// work runs in an order that the events allow: launch order with seed 0, a random legal one else.
+// So a missing event wait is a wrong result under some seed, as it is on the device.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "acl/acl.h"
+
+namespace fake {
+
+struct Model;
+
+// One thing to do on the device.
+struct Work {
+  std::string name;
+  std::function<void()> run;
+  // Empty, or whether the device may run it now.
+  std::function<bool()> ready;
+};
+
+// A queue entry: one work, or a graph that runs its nodes one by one.
+struct Entry {
+  uint64_t sequence = 0;
+  virtual ~Entry() = default;
+  virtual bool ready() = 0;
+  // Runs one step; true when nothing of it is left.
+  virtual bool step() = 0;
+};
+
+struct Stream {
+  int id = 0;
+  std::deque<std::unique_ptr<Entry>> queue;
+  uint32_t cube_limit = 0;  // 0: all cores
+  uint32_t vector_limit = 0;
+
+  Model* capture = nullptr;  // the graph that records its launches
+  int last_node = -1;        // its newest node there
+  Model* group_of = nullptr; // a task group is open
+  int group = -1;
+  Model* updates = nullptr;  // launches replace nodes of a task group of this graph
+  int updated_group = -1;
+  size_t updated = 0;
+};
+
+struct Event {
+  uint32_t flags = 0;
+  uint64_t recorded = 0;  // records asked for so far
+  uint64_t done = 0;      // the newest that the device has passed
+  double done_ms = 0;
+  Model* captured_in = nullptr;  // the newest record was in this graph, at this node
+  uint64_t captured_id = 0;
+  int captured_node = -1;
+};
+
+// The stream behind a handle; null is the default stream.
+Stream& stream_of(aclrtStream handle);
+
+// Queues, records or replaces: what a launch on this stream does now.
+void launch(Stream& stream, Work work);
+
+// Puts an entry at the end of a stream's queue.
+void enqueue(Stream& stream, std::unique_ptr<Entry> entry);
+
+// Runs queued work until a condition holds; throws when nothing can run before it does.
+void run_until(const std::function<bool()>& holds, const char* what);
+
+void run_all();
+
+// Lets the device take one step, as time passes between two queries.
+void run_some();
+
+// Refuses what may not happen while a graph is captured.
+void refuse_in_capture(const Stream* stream);
+
+uint64_t random_below(uint64_t n);
+bool in_launch_order();
+void set_order(uint64_t seed);
+
+}  // namespace fake
