@@ -1,0 +1,24 @@
+"""The kernel records of Triton on Ascend. Bodies, and with them Triton, are imported on bind."""
+
+from __future__ import annotations
+
+from xgr.registry.kernel import Kernel
+
+_ROOM = __name__.rpartition(".")[0]
+
+# a second implementation of the device's own kernels: chosen when named, or where nothing else is
+PRIORITY = 2
+
+_LIMITS: dict[str, dict[str, tuple[int, int]]] = {
+    "beam_sort": {},
+    "kv_reorder": {},
+    "mask_filter": {},
+    "merge_attention": {},
+    "shared_attention": {},
+    "unshared_attention": {},
+}
+
+TRITON_KERNELS: tuple[Kernel, ...] = tuple(
+    Kernel(op, "ascend.triton", f"{_ROOM}.{op}:build", priority=PRIORITY, limits=limits)
+    for op, limits in _LIMITS.items()
+)
