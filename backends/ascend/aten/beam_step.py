@@ -9,6 +9,7 @@ from xgr.backends.ascend.aten.children import Catalogue, Children
 from xgr.backends.ascend.aten.normalizer import log_sum_exp
 from xgr.backends.ascend.aten.rows import Rows, counting, mark
 from xgr.backends.ascend.aten.selection import Selection, clamped, not_numbers
+from xgr.backends.ascend.aten.swaps import Swaps
 from xgr.errors import InputError
 from xgr.ops.array import Filters, Trie
 from xgr.ops.beam_step import NAN_LOGIT
@@ -24,6 +25,7 @@ def build(problem: Problem, context: Context) -> Launcher:
     columns = counting(context, sizes["K"])
     ranked = problem.flag("order") == "rank"
     selection = Selection(context, rows, sizes["K"], sizes["RO"], ranked)
+    swaps = Swaps()
 
     def beam_step(
         *,
@@ -55,6 +57,7 @@ def build(problem: Problem, context: Context) -> Launcher:
             picked = logits.to(torch.float32)
             legal = alive[:, None].expand(picked.shape)
         else:
+            swaps.follow(trie)
             children = catalogue.children(trie, level, node, alive)
             picked, legal = logits.gather(1, children.code).to(torch.float32), children.legal
         if normalize == "vocab":

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from xgr.backends.ascend.aten.rows import Rows, counting
-from xgr.errors import InputError
+from xgr.backends.ascend.levels import check_level
 from xgr.ops.array import ALLOW, EXCLUDE, Filters, Trie
 from xgr.registry.kernel import Context
 
@@ -109,7 +109,8 @@ class Catalogue:
         wanted = owner.to(torch.int64)[:, None] * _NODES + children.node.to(torch.int64)
         at = torch.searchsorted(key, wanted).clamp_max(key.shape[0] - 1)
         found = key.index_select(0, at.view(-1)).view(at.shape)
-        return found == wanted
+        listed_here: Tensor = found == wanted
+        return listed_here
 
     def _is_set(self, words: Tensor, slot: Tensor, node: Tensor) -> Tensor:
         """The bit of each node in the masks [M, W] at `slot` [R, 1]."""
@@ -118,22 +119,6 @@ class Catalogue:
         word = flat.index_select(0, at.view(-1))
         bit = self._bit.index_select(0, (node & 31).view(-1))
         return ((word & bit) != 0).view(node.shape)
-
-
-def check_level(trie: Trie, level: int, columns: int) -> None:
-    """Refuse a level that the catalogue does not have, and codes that have no column.
-
-    Raises:
-        InputError: `level` is beyond the catalogue's depth, or its codes exceed `columns`.
-    """
-    depth = len(trie.levels)
-    if not 0 <= level < depth:
-        raise InputError(f"level {level} of a catalogue with {depth} levels (0 to {depth - 1})")
-    if trie.level_sizes[level] > columns:
-        raise InputError(
-            f"level {level} of catalogue {trie.version} has {trie.level_sizes[level]} codes, "
-            f"and the scores have {columns} columns"
-        )
 
 
 def _of(values: Any, request: Tensor) -> Tensor:

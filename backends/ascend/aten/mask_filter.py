@@ -7,6 +7,7 @@ from torch import Tensor
 
 from xgr.backends.ascend.aten.children import Catalogue
 from xgr.backends.ascend.aten.rows import Rows
+from xgr.backends.ascend.aten.swaps import Swaps
 from xgr.ops.array import Filters, Trie
 from xgr.ops.beam_step import LEAST
 from xgr.ops.dtype import float32
@@ -20,6 +21,7 @@ def build(problem: Problem, context: Context) -> Launcher:
     rows = Rows(context, sizes["R"], sizes["B"])
     columns = sizes["K"]
     catalogue = Catalogue(context, rows, columns)
+    swaps = Swaps()
     wide: Tensor = context.empty((sizes["R"], columns + 1), float32)  # type: ignore[assignment]
 
     def mask_filter(
@@ -36,6 +38,7 @@ def build(problem: Problem, context: Context) -> Launcher:
         """Copy the scores of legal children, at least -1e30; all else is -inf."""
         owner = rows.owner(row_start)
         alive = rows.alive(owner, row_start, live)
+        swaps.follow(trie)
         children = catalogue.children(trie, level, node, alive)
         legal = children.legal
         if filters is not None:

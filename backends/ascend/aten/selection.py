@@ -93,10 +93,7 @@ class Selection:
         chosen = ranked.index_select(0, at)
 
         row = torch.floor_divide(chosen, self._kept)
-        if column is None:
-            found = chosen - row * self._kept
-        else:
-            found = column.index_select(0, chosen)
+        found = chosen - row * self._kept if column is None else column.index_select(0, chosen)
         score = value.index_select(0, chosen)
         if not self._ranked:
             end = row_start.index_select(0, here + 1).masked_fill_(
