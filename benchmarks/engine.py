@@ -259,6 +259,7 @@ def _forwards(
         requests=requests,
         rows=rows,
         tokens=tokens,
+        arena=tokens,
         row_start=[0, width] + [width] * len(padding),
         q_start=[0, prompt] + [prompt] * len(padding),
         prompt_start=[0, *padding],

@@ -52,6 +52,40 @@ def test_items_lie_by_sid_and_then_in_the_order_of_their_rows(sids: list[SID]) -
 
 @examples
 @given(sid_rows(), st.data())
+def test_find_believes_no_node_that_is_not_the_rows_own(
+    sids: list[SID], data: st.DataObject
+) -> None:
+    catalogue = Catalogue.from_sids(sids)
+    depth, count = catalogue.depth, catalogue.num_sids
+    leaf, code = st.integers(0, count - 1), st.integers(-2, 8)
+    node = st.integers(-2, count + 2) | st.sampled_from([2**31, -(2**40)])
+    codes, nodes = [], []
+    for at in data.draw(st.lists(leaf, min_size=1, max_size=8)):
+        row = catalogue.codes([at])[0].tolist()
+        path = [int(catalogue.trie.nodes_of(level, np.asarray([at]))[0]) for level in range(depth)]
+        for spoilt, values in ((row, code), (path, node)):
+            if data.draw(st.booleans()):
+                spoilt[data.draw(st.integers(0, depth - 1))] = data.draw(values)
+        codes.append(row)
+        nodes.append(path)
+    want = catalogue.find(codes)
+    assert catalogue.find(codes, nodes).tolist() == want.tolist()
+    other = [[0] * depth] * len(codes)
+    assert catalogue.find(codes, other).tolist() == want.tolist()
+
+
+def test_nodes_that_are_right_are_not_searched_for() -> None:
+    catalogue = Catalogue.from_sids([(0, 1), (2, 0), (2, 3)])
+    codes, nodes = [(2, 3), (0, 1)], [(1, 2), (0, 0)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(catalogue.trie), "find", lambda *_: pytest.fail("searched"))
+        assert catalogue.find(codes, nodes).tolist() == [2, 0]
+    with pytest.raises(InputError, match=r"nodes are \[1, 2\]; \[2, 2\] expected"):
+        catalogue.find(codes, nodes[:1])
+
+
+@examples
+@given(sid_rows(), st.data())
 def test_find_gives_the_leaf_or_minus_one(sids: list[SID], data: st.DataObject) -> None:
     brute, catalogue = BruteTrie(sids), Catalogue.from_sids(sids)
     code = st.integers(-2, 8) | st.sampled_from([2**31, -(2**40), 2**62])

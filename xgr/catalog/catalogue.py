@@ -264,16 +264,30 @@ class Catalogue:
         """int32 [n, D]: the SIDs of leaves."""
         return self.trie.codes(self._checked_leaves(leaves))
 
-    def find(self, codes: npt.ArrayLike) -> Int64s:
-        """int64 [M]: the leaf of each row of codes [M, D], or -1."""
-        rows = np.asarray(codes)
+    def find(self, codes: npt.ArrayLike, nodes: npt.ArrayLike | None = None) -> Int64s:
+        """int64 [M]: the leaf of each row of codes [M, D], or -1.
+
+        `nodes` [M, D] are the nodes of the levels as a search believes them: where they are right,
+        nothing is searched.
+        """
+        rows = self._paths("codes", codes)
+        if nodes is None or not len(rows):
+            return self.trie.find(rows)
+        believed = self._paths("nodes", nodes)
+        if believed.shape != rows.shape:
+            raise InputError(f"nodes are {list(believed.shape)}; {list(rows.shape)} expected")
+        return self.trie.confirm(rows, believed)
+
+    def _paths(self, name: str, given: npt.ArrayLike) -> Int64s:
+        """Integers [M, D] as int64."""
+        rows = np.asarray(given)
         if rows.size == 0:
-            return np.empty(0, dtype=np.int64)
+            return np.empty((0, self.depth), dtype=np.int64)
         if rows.ndim != 2 or rows.shape[1] != self.depth or rows.dtype.kind not in "iu":
             raise InputError(
-                f"codes are {rows.dtype} {list(rows.shape)}; integers [M, {self.depth}] expected"
+                f"{name} are {rows.dtype} {list(rows.shape)}; integers [M, {self.depth}] expected"
             )
-        return self.trie.find(rows.astype(np.int64))
+        return rows.astype(np.int64, copy=False)
 
     def find_sid(self, sid: str | Sequence[Any]) -> int:
         """Leaf of one SID, or -1.

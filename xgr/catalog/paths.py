@@ -20,31 +20,34 @@ Doubles = npt.NDArray[np.float64]
 def read_paths(
     parent: Sequence[Ints],
     code: Sequence[Ints],
+    node: Sequence[Ints],
     score: Sequence[npt.NDArray[np.float32]],
     first: Sequence[int],
     count: Ints,
-) -> tuple[Ints, Doubles]:
+) -> tuple[Ints, Ints, Doubles]:
     """Follow the beams of the last level back to the first.
 
     Args:
         parent: [R] a level, the row of the level before.
         code: [R] a level, the column.
+        node: [R] a level, the trie node.
         score: [R] a level, the cumulative log-prob.
         first: [B], each request's first beam in the last level.
         count: [B], its beams there.
 
     Returns:
-        columns int [n, levels] and scores float64 [n, levels], request after request.
+        columns int [n, levels], nodes and scores float64 alike, request after request.
     """
     ends = np.cumsum(count)
     rows = np.arange(ends[-1]) + np.repeat(np.asarray(first) - (ends - count), count)
     columns = np.empty((len(rows), len(code)), np.int64)
-    scores = np.empty(columns.shape, np.float64)
+    nodes, scores = np.empty_like(columns), np.empty(columns.shape, np.float64)
     for level in reversed(range(len(code))):
         columns[:, level] = code[level][rows]
+        nodes[:, level] = node[level][rows]
         scores[:, level] = score[level][rows]
         rows = parent[level][rows]
-    return columns, scores
+    return columns, nodes, scores
 
 
 class Spellings:

@@ -36,7 +36,7 @@ class Level:
 
 
 class Decode:
-    """Bound ops, buffers and graph of one (row bucket, request bucket).
+    """Bound ops, buffers and graph of one (row bucket, request bucket, arena bucket).
 
     Attributes:
         search: the beams of every level, the last one in rank order.
@@ -53,6 +53,7 @@ class Decode:
         batch: BatchState,
         hidden: Array,
         rows: int,
+        arena: int,
         trie: Trie | None,
         filters: Filters | None,
         workspace: Workspace,
@@ -72,7 +73,7 @@ class Decode:
         if isinstance(cache, PagedCache):
             self._kv = PagedBeams(rt, decoder, cache, batch, self.beams, workspace)
         else:
-            self._kv = StagedBeams(rt, decoder, cache, batch, self.beams, kv_mode, workspace)
+            self._kv = StagedBeams(rt, decoder, cache, batch, self.beams, kv_mode, arena, workspace)
         self._forward = self._kv.forward
         self._logits = [self._part(logits, at) for at in range(len(levels))]
         self._bind()

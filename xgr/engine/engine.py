@@ -163,15 +163,14 @@ class Engine:
             lambda: Activations(rt, self.decoder, layout.requests, self._lasts),
         )
         prefill = self._keep(
-            ("prefill", layout.tokens, state, lasts),
+            ("prefill", layout.tokens, layout.arena, state, lasts),
             lambda: Prefill(
                 rt,
                 self.decoder,
                 layout.tokens,
                 lasts,
                 state.prompts,
-                self._cache.keys,
-                self._cache.values,
+                *self._cache.prompts(layout.arena),
                 self._space,
                 captured=layout.tokens <= self.config.graph_tokens,
             ),
@@ -180,10 +179,10 @@ class Engine:
         chosen = buffers.over(self._words(catalogue)) if buffers else None
         trie = self._served.trie(catalogue) if self.config.constrained else None
         decode = self._keep(
-            ("decode", layout.rows, state, lasts, buffers),
+            ("decode", layout.rows, layout.arena, state, lasts, buffers),
             lambda: Decode(
                 rt, self.decoder, self._levels, self.config, self.kv_mode, self._cache, state,
-                lasts.normed, layout.rows, trie, chosen, self._space, self._logits,
+                lasts.normed, layout.rows, layout.arena, trie, chosen, self._space, self._logits,
             ),
         )  # fmt: skip
         state.write(layout)

@@ -21,6 +21,7 @@ class Layout:
         requests: bucket B.
         rows: bucket R.
         tokens: bucket N of packed prompt tokens.
+        arena: bucket of the arena's tokens that the prompts lie in, from its first on.
         row_start: [B + 1], rows of each request, sized for its greatest width.
         q_start: [B + 1], packed tokens of each request.
         prompt_start: [B], arena row of each prompt.
@@ -32,6 +33,7 @@ class Layout:
     requests: int
     rows: int
     tokens: int
+    arena: int
     row_start: list[int]
     q_start: list[int]
     prompt_start: list[int]
@@ -81,6 +83,7 @@ def lay_out(
         requests=bucket,
         rows=round_up(row_start[-1], backend.row_granule),
         tokens=token_bucket(q_start[-1], backend),
+        arena=arena_bucket(arena, backend),
         row_start=row_start + row_start[-1:] * padding,
         q_start=q_start + q_start[-1:] * padding,
         prompt_start=starts + [0] * padding,
@@ -172,6 +175,17 @@ def token_bucket(tokens: int, backend: Backend) -> int:
     if backend.token_buckets is not None:
         granule = max(granule, (1 << max(0, tokens).bit_length() >> 1) // backend.token_buckets)
     return round_up(tokens, granule)
+
+
+def arena_bucket(tokens: int, backend: Backend) -> int:
+    """Tokens that a batch's prompts take of the arena, rounded up to 1 or 1.5 times a power of two.
+
+    Kernels choose by it how to divide the prompts: to take the whole arena for them would divide a
+    prompt of a batch of one like one as long as the arena.
+    """
+    power = 1 << max(0, tokens - 1).bit_length()
+    fits = power * 3 // 4 if power * 3 // 4 >= tokens else power
+    return round_up(fits, lcm(backend.token_granule, backend.arena_granule))
 
 
 def round_up(value: int, granule: int) -> int:

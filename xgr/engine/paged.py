@@ -62,6 +62,10 @@ class PagedCache:
         self.tables = [rt.empty((rows, prompts + own), int32) for _ in range(2)]
         self.source, self.target = rt.empty((rows,), int32), rt.empty((rows,), int32)
 
+    def prompts(self, tokens: int) -> tuple[Array, Array]:
+        """`keys` and `values` of the pool's first tokens, [L, at most `tokens`, G, d]."""
+        return self.keys[:, :tokens], self.values[:, :tokens]
+
     @staticmethod
     def nbytes(
         config: DecoderConfig, dtype: DType, tokens: int, rows: int, slots: int, block_tokens: int

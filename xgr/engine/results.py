@@ -144,12 +144,18 @@ class Results:
         self._status, self._catalogue, self._config = found.status, catalogue, config
         count = found.live[: layout.count]
         first = layout.row_start[: layout.count]
-        columns, scores = read_paths(found.parent, found.code, found.score, first, count)
+        columns, nodes, scores = read_paths(
+            found.parent, found.code, found.node, found.score, first, count
+        )
         columns = columns[:, : catalogue.depth]
-        tokens = spellings.tokens(columns) if config.constrained else columns
-        codes = columns if config.constrained else spellings.codes(tokens)
-        # judged from what came out, not from what the search believes
-        self._paths = Paths(tokens, codes, catalogue.find(codes), scores)
+        # judged from the codes that came out: what the search believes is checked, to save a search
+        if config.constrained:
+            tokens, codes = spellings.tokens(columns), columns
+            leaves = catalogue.find(codes, nodes[:, : catalogue.depth])
+        else:
+            tokens, codes = columns, spellings.codes(columns)
+            leaves = catalogue.find(codes)
+        self._paths = Paths(tokens, codes, leaves, scores)
         self._ends = [0, *count.cumsum().tolist()]
 
     def outcome(self, at: int, request: Request, chosen: RequestFilter | None) -> Outcome:

@@ -26,6 +26,7 @@ class StagedBeams:
         batch: BatchState,
         beams: Sequence[Beams],
         kv_mode: str,
+        arena: int,
         workspace: Workspace,
     ) -> None:
         self._batch, self._beams = batch, beams
@@ -37,7 +38,7 @@ class StagedBeams:
             self._ancestors = [identity] + [rt.empty((rows, slots), int32) for _ in beams[2:]]
         layout = Rows(
             batch.row_start, batch.prompts.prompt_start, batch.prompts.prompt_len,
-            cache.keys, cache.values, *self._own,
+            *cache.prompts(arena), *self._own,
         )  # fmt: skip
         self.forward = Forward(rt, decoder, layout, self._where(0), workspace)
         if len(beams) > 2:

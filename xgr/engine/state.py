@@ -37,6 +37,10 @@ class KVCache:
         self.own_keys = rt.empty((layers, rows, slots, *heads), dtype)
         self.own_values = rt.empty((layers, rows, slots, *heads), dtype)
 
+    def prompts(self, tokens: int) -> tuple[Array, Array]:
+        """`keys` and `values` of the arena's first tokens, [L, at most `tokens`, G, d]."""
+        return self.keys[:, :tokens], self.values[:, :tokens]
+
     @staticmethod
     def nbytes(config: DecoderConfig, dtype: DType, tokens: int, rows: int, slots: int) -> int:
         """Bytes that one of these sizes takes."""
@@ -139,12 +143,11 @@ class Search:
 
     def __init__(self, rt: Runtime, levels: int, rows: int, requests: int) -> None:
         self._rt = rt
-        self._ints = Parts(rt, [rows, rows, requests] * levels, int32)
+        self._ints = Parts(rt, [rows, rows, rows, requests] * levels, int32)
         self._scores = Parts(rt, [rows] * levels, float32)
         ints, scores = iter(self._ints.arrays), self._scores.arrays
         self.levels = [
-            Beams(next(ints), next(ints), rt.empty((rows,), int32), score, next(ints))
-            for score in scores
+            Beams(next(ints), next(ints), next(ints), score, next(ints)) for score in scores
         ]
 
     def fetch_later(self, status: Array) -> Callable[[], Found]:
@@ -154,7 +157,8 @@ class Search:
         def found() -> Found:
             whole, scores, bits = wait()
             ints = self._ints.split(whole)
-            return Found(ints[0::3], ints[1::3], self._scores.split(scores), ints[-1], bits)
+            scored = self._scores.split(scores)
+            return Found(ints[0::4], ints[1::4], ints[2::4], scored, ints[-1], bits)
 
         return found
 
@@ -163,13 +167,14 @@ class Found(NamedTuple):
     """Host copies of a batch's beams, NumPy.
 
     Attributes:
-        parent, code, score: [R] a level, see `Beams`.
+        parent, code, node, score: [R] a level, see `Beams`.
         live: int32 [B], valid rows of the last level.
         status: int32 [B].
     """
 
     parent: list[Any]
     code: list[Any]
+    node: list[Any]
     score: list[Any]
     live: Any
     status: Any
