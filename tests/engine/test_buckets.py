@@ -9,7 +9,6 @@ from xgr.backends.null.backend import NullBackend
 from xgr.engine.layout import arena_bucket, lay_out
 from xgr.engine.request import Request
 
-
 ATTENTION = ("staged_attention", "prefill_attention")
 
 
