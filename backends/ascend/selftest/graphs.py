@@ -1,0 +1,142 @@
+"""Captured graphs: launched again they follow new values, lengths and live rows."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xgr.conformance.entries import cases_of
+from xgr.conformance.laid import Laid, with_outputs
+from xgr.conformance.runner import expected
+from xgr.errors import Unsupported
+from xgr.ops import spec
+from xgr.ops.spec import Case, OpSpec, Values
+from xgr.runtime import Runtime
+
+# the ops of a decode, and what the first case must have
+OPS = {
+    "shared_attention": "",
+    "unshared_attention": "",
+    "staged_attention": "",
+    "kv_reorder": "step=2",
+    "rope_kv": "",
+    "linear_lse": "",
+    "mask_filter": "level=2,filters",
+    "beam_sort": "order=path,data=ties",
+    "beam_step": "level=2.*filters=mixed",
+}
+REPLAYS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A case whose launch is a graph."""
+
+    rt: Runtime
+    declared: OpSpec
+    case: Case
+    laid: Laid
+    bound: Any
+    graph: Any
+
+    def outputs(self, host: Values, replay: Callable[[], None]) -> Values:
+        """What a launch leaves for host values."""
+        self.laid.reset()
+        for arg in self.declared.args:
+            if (
+                arg.role != "out"
+                and not arg.struct
+                and not arg.many
+                and host.get(arg.name) is not None
+            ):
+                self.rt.write(self.laid.arguments[arg.name], host[arg.name])
+        if "prompt_start" in host:
+            widths = np.diff(host["row_start"]).tolist() if "row_start" in host else []
+            self.bound.plan(host["prompt_start"].tolist(), host["prompt_len"].tolist(), widths)
+        replay()
+        return self.laid.outputs()
+
+
+def run(rt: Runtime, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """One entry an op: whether replays agree with the definition, and what one costs the host."""
+    return [_probe(rt, op, pattern) for op, pattern in OPS.items()]
+
+
+def changed(host: Values) -> Values:
+    """The same batch with other values: shorter prompts, fewer live rows, smaller numbers."""
+    found = dict(host)
+    if "prompt_len" in host:
+        found["prompt_len"] = host["prompt_len"] - host["prompt_len"] // 3
+    if "live" in host:
+        found["live"] = host["live"] - (host["live"] > 1).astype(np.int32)
+    for name in ("q", "qkv", "logits", "scores", "hidden"):
+        if name in host:
+            found[name] = (host[name].astype(np.float32) * 0.5).astype(host[name].dtype)
+    return found
+
+
+def _probe(rt: Runtime, op: str, pattern: str) -> dict[str, Any]:
+    declared = spec(op)
+    entry: dict[str, Any] = {"name": op, "outcome": "fail"}
+    for case in cases_of(op):
+        if re.search(pattern, case.id):
+            try:
+                return entry | _replays(_captured(rt, declared, case), declared.build(case))
+            except Unsupported as refusal:
+                entry["note"] = f"{case.id}: {str(refusal).splitlines()[0]}"
+                entry["outcome"] = "missing"
+            except Exception as error:
+                return entry | {"note": f"{case.id}: {type(error).__name__}: {error}"}
+    return entry
+
+
+def _captured(rt: Runtime, declared: OpSpec, case: Case) -> Replayed:
+    host = with_outputs(declared, declared.build(case), case.sizes, case.dtype)
+    bound = rt.bind(case.op, declared.problem(host, case.dtype))
+    laid = Laid(rt, declared, host, case.dtype, strided=False)
+    graph = rt.capture(lambda: bound(**laid.arguments))
+    return Replayed(rt, declared, case, laid, bound, graph)
+
+
+def _replays(one: Replayed, host: Values) -> dict[str, Any]:
+    """Replay with the values of a case, others, and those of the case again."""
+    declared, case, rt = one.declared, one.case, one.rt
+    kernel = one.bound.choice.kernel
+    notes = []
+    # the first replay launches one by one, the second is recorded; then new lengths come
+    turns = [("first", host), ("recorded", host), ("changed", changed(host)), ("back", host)]
+    for turn, values in turns:
+        got = one.outputs(values, one.graph.replay)
+        wanted = expected(declared, case, values)
+        notes += [f"{turn}: {text}" for text in declared.compare(case, values, wanted, got)][:3]
+    recorded = getattr(one.graph, "_graph", None) is not None
+    if not recorded:
+        notes.append(f"nothing was recorded: {getattr(one.graph, 'refused', ())}")
+    eager, replayed = (
+        _cost(rt, lambda: one.bound(**one.laid.arguments)),
+        _cost(rt, one.graph.replay),
+    )
+    return {
+        "case": case.id,
+        "kernel": kernel.name if kernel else "composed",
+        "outcome": "fail" if notes else "ok",
+        "note": "; ".join(notes),
+        "host_us": {"launched": eager, "replayed": replayed},
+    }
+
+
+def _cost(rt: Runtime, launch: Callable[[], None]) -> float:
+    """Microseconds of host time of a launch, the device not waited for."""
+    rt.synchronize()
+    begin = time.perf_counter()
+    for _ in range(REPLAYS):
+        launch()
+    spent = time.perf_counter() - begin
+    rt.synchronize()
+    return round(spent / REPLAYS * 1e6, 1)
