@@ -13,9 +13,6 @@ from xgr.errors import BackendMissing, InputError, Reason
 from xgr.ops.dtype import DType, dtype
 from xgr.registry.kernel import Kernel
 
-# greatest copies to the device that go through pinned memory, in bytes: larger ones are weights,
-# which would stay pinned for good
-_PINNED = 16 << 20
 # work of the shared and the unshared stage where nothing is known of a batch: groups 1 and 2
 _WORK = 3, 1
 
@@ -128,11 +125,7 @@ class AscendBackend(Backend):
         source = host_array(host)
         if source.shape != tuple(target.shape):
             raise InputError(f"cannot write shape {source.shape} into {tuple(target.shape)}")
-        tensor = self._host.to_tensor(source, self.dtype_of(target))
-        if tensor.nbytes > _PINNED or not tensor.nbytes:
-            target.copy_(tensor)
-        else:
-            target.copy_(tensor.pin_memory(), non_blocking=True)
+        self._host.send(self._host.to_tensor(source, self.dtype_of(target)), target)
 
     def fetch(self, array: Any) -> Any:
         """A copy; waits for the current stream."""

@@ -86,7 +86,7 @@ def measured(known: SocSpec | None, properties: Any) -> SocSpec:
     Raises:
         InputError: the chip is not in the table and the device does not tell its cores.
     """
-    told = {
+    told: dict[str, Any] = {
         field: int(value)
         for field, attribute in (
             ("cube_cores", "cube_core_num"),

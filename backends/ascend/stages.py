@@ -1,7 +1,100 @@
-"""The kernel records of attention: stages by the library's fused attention, and their merge."""
+"""The kernel records of attention by the library: its stages, both together, and the prefill."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from xgr.backends.ascend import constraints
+from xgr.errors import Reason
+from xgr.ops.dtype import dtype
+from xgr.ops.spec import Problem
 from xgr.registry.kernel import Kernel
 
-STAGE_KERNELS: tuple[Kernel, ...] = ()
+_ROOM = f"{__name__.rpartition('.')[0]}.attention"
+
+
+def attention(problem: Problem) -> Iterable[Reason]:
+    """What the fused attention takes of a problem, whatever its lengths."""
+    a = problem.sizes
+    yield from constraints.fia_heads(problem.dtype, a["H"], a["G"], a["d"])
+    if problem.flag("bias"):
+        hint = "models with relative positions are not served on NPUs yet"
+        yield Reason("bias", "a bias of positions", "none", hint)
+
+
+def both(problem: Problem) -> Iterable[Reason]:
+    """What the stages and their merge take."""
+    yield from attention(problem)
+    yield from merge(problem)
+
+
+def merge(problem: Problem) -> Iterable[Reason]:
+    """What the merge takes."""
+    yield from constraints.attention_update(problem.dtype, 2, problem.sizes["d"])
+
+
+def stage_work(problem: Problem) -> tuple[float, float]:
+    """Work of the shared and the unshared stage of a problem, in bytes that the stages read.
+
+    The shared stage reads each prompt once and multiplies for every beam; the unshared stage reads
+    every row's own tokens. What a stage multiplies counts as the bytes that would take as long on a
+    chip of 256 operations a byte.
+    """
+    a, item = problem.sizes, dtype(problem.dtype).itemsize
+    size = a["G"] * a["d"] * 2 * item
+    per_key = 4 * a["R"] * a["H"] * a["d"]
+    shared = max(a["T"] * size, per_key * a["T"] // max(1, a["B"]) // 256)
+    unshared = max(a["R"] * a["S"] * size, per_key * a["S"] // 256)
+    return float(shared), float(unshared)
+
+
+STAGE_KERNELS: tuple[Kernel, ...] = (
+    Kernel(
+        "shared_attention",
+        "ascend.fia",
+        f"{_ROOM}.shared_attention:build",
+        priority=10,
+        dtypes=constraints.FIA_DTYPES,
+        rule=attention,
+    ),
+    Kernel(
+        "unshared_attention",
+        "ascend.fia",
+        f"{_ROOM}.unshared_attention:build",
+        priority=10,
+        dtypes=constraints.FIA_DTYPES,
+        rule=attention,
+    ),
+    Kernel(
+        "merge_attention",
+        "ascend.update",
+        f"{_ROOM}.merge_attention:build",
+        priority=10,
+        rule=merge,
+    ),
+    Kernel(
+        "staged_attention",
+        "ascend.fia",
+        f"{_ROOM}.staged_attention:build",
+        priority=10,
+        dtypes=constraints.FIA_DTYPES,
+        rule=both,
+    ),
+    Kernel(
+        "staged_attention",
+        "ascend.split",
+        f"{_ROOM}.staged_attention:build_split",
+        priority=5,
+        dtypes=constraints.FIA_DTYPES,
+        rule=both,
+        tunables=("shared",),
+    ),
+    Kernel(
+        "prefill_attention",
+        "ascend.fia",
+        f"{_ROOM}.prefill_attention:build",
+        priority=10,
+        dtypes=constraints.FIA_DTYPES,
+        rule=attention,
+    ),
+)
