@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from xgr.registry.kernel import Kernel
+from xgr.backends.ascend.triton.selection import fits
+from xgr.registry.kernel import Kernel, Rule
 
 _ROOM = __name__.rpartition(".")[0]
 
 # a second implementation of the device's own kernels: chosen when named, or where nothing else is
 PRIORITY = 2
 
-_LIMITS: dict[str, dict[str, tuple[int, int]]] = {
-    "beam_sort": {},
+_RULES: dict[str, dict[str, Rule]] = {
+    "beam_sort": {"rule": fits},
     "kv_reorder": {},
     "mask_filter": {},
     "merge_attention": {},
@@ -19,6 +20,6 @@ _LIMITS: dict[str, dict[str, tuple[int, int]]] = {
 }
 
 TRITON_KERNELS: tuple[Kernel, ...] = tuple(
-    Kernel(op, "ascend.triton", f"{_ROOM}.{op}:build", priority=PRIORITY, limits=limits)
-    for op, limits in _LIMITS.items()
+    Kernel(op, "ascend.triton", f"{_ROOM}.{op}:build", priority=PRIORITY, **rules)
+    for op, rules in _RULES.items()
 )

@@ -142,9 +142,7 @@ def merge_kernel(
         merged = acc / total[:, :, None]
         tl.store(target + place, merged.to(out.dtype.element_ty), mask=within)
         stats = tl.arange(0, BLOCK_R)[:, None] * lse_row + tl.arange(0, BLOCK_H)[None, :]
-        tl.store(
-            lse + row.to(tl.int64) * lse_row + head + stats, top + tl.log(total), mask=inside
-        )
+        tl.store(lse + row.to(tl.int64) * lse_row + head + stats, top + tl.log(total), mask=inside)
 
 
 @triton.jit

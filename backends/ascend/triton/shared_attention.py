@@ -113,7 +113,9 @@ def shared_kernel(
                 & (at[None, None, :] < SIZE)
             )
             query = tl.load(
-                q + base * q_row + group * SHARED * q_head.to(tl.int64) + place, mask=read, other=0.0
+                q + base * q_row + group * SHARED * q_head.to(tl.int64) + place,
+                mask=read,
+                other=0.0,
             )
             query = tl.reshape(query, (BLOCK_R * BLOCK_H, BLOCK_D))
             if WIDEN:

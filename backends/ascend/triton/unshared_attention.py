@@ -99,6 +99,7 @@ def unshared_kernel(
             head = group * SHARED
             left = GROUPS - group
             slots = tl.where(tile // turns < count, step, 0)
+            read = tl.where(slots > 0, left, 0)  # a dead row's query is not read
             inside = (
                 (at_group[:, None, None] < left)
                 & (at_head[None, :, None] < SHARED)
@@ -111,41 +112,42 @@ def unshared_kernel(
             top = tl.full((BLOCK_G, BLOCK_H), -1e30, tl.float32)
             total = tl.zeros((BLOCK_G, BLOCK_H), tl.float32)
             acc = tl.zeros((BLOCK_G, BLOCK_H, BLOCK_D), tl.float32)
-            if slots > 0:  # a dead row's query is not read
-                query = tl.load(
-                    q + row * q_row + head * q_head.to(tl.int64) + place, mask=inside, other=0.0
-                ).to(tl.float32)
-                for slot in range(0, slots):
-                    holder = row
-                    if ancestors is not None:
-                        holder = tl.load(ancestors + row * ancestors_row + slot).to(tl.int64)
-                    owned = (at_group[:, None] < left) & (at[None, :] < SIZE)
-                    key = tl.load(
-                        k + holder * k_row + slot * k_slot.to(tl.int64)
-                        + group * k_head.to(tl.int64)
-                        + at_group[:, None] * k_head + at[None, :],
-                        mask=owned, other=0.0,
-                    ).to(tl.float32)  # fmt: skip
-                    score = tl.sum(query * key[:, None, :], axis=2) * scale
-                    if bias is not None:
-                        told = (at_group[:, None] < left) & (at_head[None, :] < SHARED)
-                        score += tl.load(
-                            bias + head * bias_row.to(tl.int64) + slot
-                            + (at_group[:, None] * SHARED + at_head[None, :]) * bias_row,
-                            mask=told, other=0.0,
-                        )  # fmt: skip
-                    value = tl.load(
-                        v + holder * v_row + slot * v_slot.to(tl.int64)
-                        + group * v_head.to(tl.int64)
-                        + at_group[:, None] * v_head + at[None, :],
-                        mask=owned, other=0.0,
-                    ).to(tl.float32)  # fmt: skip
-                    higher = tl.maximum(top, score)
-                    weight = tl.exp(score - higher)
-                    faded = tl.exp(top - higher)
-                    total = total * faded + weight
-                    acc = acc * faded[:, :, None] + weight[:, :, None] * value[:, None, :]
-                    top = higher
+            query = tl.load(
+                q + row * q_row + head * q_head.to(tl.int64) + place,
+                mask=inside & (at_group[:, None, None] < read),
+                other=0.0,
+            ).to(tl.float32)
+            for slot in range(0, slots):
+                holder = row
+                if ancestors is not None:
+                    holder = tl.load(ancestors + row * ancestors_row + slot).to(tl.int64)
+                owned = (at_group[:, None] < left) & (at[None, :] < SIZE)
+                key = tl.load(
+                    k + holder * k_row + slot * k_slot.to(tl.int64)
+                    + group * k_head.to(tl.int64)
+                    + at_group[:, None] * k_head + at[None, :],
+                    mask=owned, other=0.0,
+                ).to(tl.float32)  # fmt: skip
+                score = tl.sum(query * key[:, None, :], axis=2) * scale
+                if bias is not None:
+                    told = (at_group[:, None] < left) & (at_head[None, :] < SHARED)
+                    score += tl.load(
+                        bias + head * bias_row.to(tl.int64) + slot
+                        + (at_group[:, None] * SHARED + at_head[None, :]) * bias_row,
+                        mask=told, other=0.0,
+                    )  # fmt: skip
+                value = tl.load(
+                    v + holder * v_row + slot * v_slot.to(tl.int64)
+                    + group * v_head.to(tl.int64)
+                    + at_group[:, None] * v_head + at[None, :],
+                    mask=owned, other=0.0,
+                ).to(tl.float32)  # fmt: skip
+                higher = tl.maximum(top, score)
+                weight = tl.exp(score - higher)
+                faded = tl.exp(top - higher)
+                total = total * faded + weight
+                acc = acc * faded[:, :, None] + weight[:, :, None] * value[:, None, :]
+                top = higher
             divisor = tl.where(total == 0.0, 1.0, total)
             stats = tl.where(total == 0.0, float("-inf"), top + tl.log(divisor))
             place = (
