@@ -1,0 +1,110 @@
+// The kernels on the emulated machine, behind the launch functions that CANN's build would generate.
+//
+// Where a runtime defines fake_acl_launch, launches go to it, to be run now or, while a stream is
+// captured, at each replay; else they run at once.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+#include "../host/launch.h"
+#include "../kernels/kv_reorder.cpp"
+
+extern "C" int fake_acl_launch(void *stream, void (*run)(const void *blob), const void *blob,
+                               size_t bytes) __attribute__((weak));
+
+namespace {
+
+std::string error;
+bool launching = false;
+
+// A kernel with its arguments, copied as a launch that is recorded has to keep them.
+template <typename... Args> struct Launch {
+    void (*kernel)(Args...);
+    const char *name;
+    uint32_t blocks;
+    std::tuple<Args...> arguments;
+
+    static void run(const void *blob)
+    {
+        const Launch &self = *static_cast<const Launch *>(blob);
+        error.clear();
+        try {
+            emulated::Machine::instance().launch(self.name, static_cast<int>(self.blocks), [&] {
+                std::apply(self.kernel, self.arguments);
+            });
+        } catch (const std::exception &fault) {
+            error = fault.what();
+            if (!launching) {
+                // a replay has nobody to tell
+                std::fprintf(stderr, "emulated kernel: %s\n", error.c_str());
+                std::abort();
+            }
+        }
+    }
+};
+
+template <typename... Args, typename... Given>
+uint32_t launch(void (*kernel)(Args...), const char *name, uint32_t blocks, void *stream,
+                Given... given)
+{
+    const Launch<Args...> one{kernel, name, blocks, {(Args)given...}};
+    int code = 0;
+    launching = true;
+    error.clear();
+    if (fake_acl_launch != nullptr) {
+        code = fake_acl_launch(stream, &Launch<Args...>::run, &one, sizeof(one));
+    } else {
+        Launch<Args...>::run(&one);
+    }
+    launching = false;
+    return code != 0 || !error.empty() ? 1 : 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+// Message of the last launch, empty when it met no hazard.
+const char *emulated_error()
+{
+    return error.c_str();
+}
+
+// Makes a buffer known. As soon as one is, accesses outside of all of them are errors.
+void emulated_buffer(const char *name, const void *start, uint64_t bytes, int writable,
+                     int undefined)
+{
+    emulated::Machine::instance().memory.add(name, start, bytes, writable != 0, undefined != 0);
+}
+
+// Switches a deliberate fault of a kernel on; an empty name switches it off.
+void emulated_fault(const char *name)
+{
+    emulated::fault() = name;
+}
+
+void emulated_forget()
+{
+    emulated::Machine::instance().memory.forget();
+}
+
+// Order of the cores: shuffled by the seed, or with `exact` the seed-th of all orders.
+void emulated_order(uint64_t seed, int exact)
+{
+    emulated::Machine::instance().order = emulated::Order{seed, exact != 0};
+}
+
+uint32_t aclrtlaunch_xgr_kv_reorder(uint32_t blocks, void *stream, void *k, void *v, void *parent,
+                                    void *row_start, void *live, void *status, void *tiling,
+                                    int64_t k_layer, int64_t k_row, int64_t k_slot, int64_t k_head,
+                                    int64_t v_layer, int64_t v_row, int64_t v_slot, int64_t v_head,
+                                    int32_t step)
+{
+    return launch(xgr_kv_reorder, "xgr_kv_reorder", blocks, stream, k, v, parent, row_start, live,
+                  status, tiling, k_layer, k_row, k_slot, k_head, v_layer, v_row, v_slot, v_head,
+                  step);
+}
+
+}  // extern "C"
