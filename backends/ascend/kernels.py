@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Iterator
 
-from xgr.ops import specs
 from xgr.registry.kernel import Kernel
 
 ROOM = __name__.rpartition(".")[0]
@@ -26,18 +24,17 @@ PLAIN = {
 }
 
 
-# modules that list the kernels of attention, and of other techniques
-LISTS = {"stages": "STAGE_KERNELS", "triton.kernels": "TRITON_KERNELS"}
+# modules that list the kernels of other ops and other techniques; none imports torch
+LISTS = {
+    "stages": "STAGE_KERNELS",
+    "beams": "BEAM_KERNELS",
+    "triton.kernels": "TRITON_KERNELS",
+}
 
 
 def _records() -> Iterator[Kernel]:
-    for op in specs():
-        if op in PLAIN:
-            factory = f"{ROOM}.model_ops.{op}:build"
-            yield Kernel(op, f"ascend.{PLAIN[op]}", factory, priority=10)
-        elif importlib.util.find_spec(f"{ROOM}.{op}") is not None:
-            # a module of the op's name lists its kernels and imports no torch
-            yield from importlib.import_module(f"{ROOM}.{op}").KERNELS
+    for op, technique in PLAIN.items():
+        yield Kernel(op, f"ascend.{technique}", f"{ROOM}.model_ops.{op}:build", priority=10)
     for module, listed in LISTS.items():
         yield from getattr(importlib.import_module(f"{ROOM}.{module}"), listed)
 

@@ -73,7 +73,7 @@ class Prepared:
         """Plan the batch; False where there is no prompt to plan for."""
         if "prompt_start" not in host:
             return False
-        widths = np.diff(host["row_start"]).tolist() if "row_start" in host else []
+        widths = np.diff(host["row_start" if "row_start" in host else "q_start"]).tolist()
         self._bound.plan(host["prompt_start"].tolist(), host["prompt_len"].tolist(), widths)
         return True
 

@@ -191,6 +191,7 @@ class Engine:
             packed += one.tokens
         packed.frombytes(bytes(packed.itemsize * (layout.tokens - len(packed))))
         rt.write(prefill.ids, memoryview(packed))
+        prefill.plan(layout.prompt_start, layout.prompt_len, layout.counts)
         self._mark(0)
         prefill.launch()
         self._mark(1)

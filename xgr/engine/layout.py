@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import lcm
 
 from xgr.backends.base import Backend
@@ -44,6 +45,11 @@ class Layout:
     def last(self) -> list[int]:
         """[B], packed row of each prompt's last token; row 0 for padding."""
         return [max(0, end - 1) if n else 0 for end, n in self._ends()]
+
+    @property
+    def counts(self) -> list[int]:
+        """[B], packed tokens of each request."""
+        return [after - before for before, after in pairwise(self.q_start)]
 
     def _ends(self) -> Iterator[tuple[int, int]]:
         return zip(self.q_start[1:], self.prompt_len, strict=True)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol
 from xgr.models.parameters import Decoder
 from xgr.ops.array import Array
 from xgr.ops.dtype import float32, int32
+from xgr.registry.bind import Bound
 from xgr.runtime import Runtime
 
 __all__ = ["Activations", "Binder", "Decoder", "Forward", "Prefill", "Prompts", "Rows"]
@@ -142,7 +143,7 @@ class Binder:
     def __init__(self, rt: Runtime) -> None:
         self._rt = rt
 
-    def __call__(self, op: str, **arguments: Any) -> Callable[..., None]:
+    def __call__(self, op: str, **arguments: Any) -> Bound:
         """The bound op; outputs may be left out of `arguments` only if they fix no axis."""
         return self._rt.bind(op, self._rt.problem(op, **arguments))
 
@@ -207,6 +208,13 @@ class Prefill:
         self._attend_last = bind("prefill_attention", **self._attention(0, lasts, self._one_each))
         self.hidden = lasts.normed
         self._run = rt.capture(self._launch).replay if captured else self._launch
+
+    def plan(
+        self, prompt_start: Sequence[int], prompt_len: Sequence[int], tokens: Sequence[int]
+    ) -> None:
+        """Tell attention where the batch's prompts lie, and the packed tokens of each request."""
+        self._attend.plan(prompt_start, prompt_len, tokens)
+        self._attend_last.plan(prompt_start, prompt_len, [1] * len(prompt_len))
 
     def launch(self) -> Array:
         """Run it, as a graph where it is captured; returns `hidden`."""

@@ -25,7 +25,8 @@ class Bound(Protocol):
     Attributes:
         choice: how the kernel was chosen.
         plan: takes a batch's prompt_start and prompt_len (tokens) and widths (rows) as lists of
-            host ints, once a batch, off the critical path; kernels that need none ignore it.
+            host ints, once a batch, off the critical path; kernels that need none ignore it. The
+            rows of a prefill are its packed queries.
     """
 
     choice: Choice
