@@ -15,8 +15,8 @@ from tests.ascend.fake_cann import symbols
 
 SOURCES = Path(__file__).parent / "src"
 MAIN = "libascendcl.so"
-# opened by name when a call needs an op, so no library links to it
-OPS = "libopapi.so"
+# opened by name when a call needs an op, so no library links to them
+OPENED = {"libopapi.so", "libnnopbase.so"}
 # what makes a run comparable: no second thread that queues calls, no search for another backend
 SETTINGS = {"TASK_QUEUE_ENABLE": "0", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
 
@@ -48,7 +48,7 @@ def _stubs(names: list[str]) -> str:
 
 def _compile(folder: Path) -> None:
     include = symbols.package("torch_npu") / "include/third_party/acl/inc"
-    flags = ["-std=c++17", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror"]
+    flags = ["-std=c++17", "-O3", "-fPIC", "-Wall", "-Wextra", "-Werror"]
     flags.append("-Wno-unused-parameter")  # a call has more arguments than its definition needs
     paths = [f"-I{SOURCES}", f"-isystem{include}"]
 
@@ -71,7 +71,7 @@ def _compile(folder: Path) -> None:
     _run([*link, "-o", str(folder / MAIN), *map(str, objects), str(stubs)])
     empty = folder / "empty.c"
     empty.write_text("")
-    for name in sorted((symbols.needed_libraries() | {OPS}) - {MAIN}):
+    for name in sorted((symbols.needed_libraries() | OPENED) - {MAIN}):
         # a lookup in these finds what the main library has
         link = ["gcc", "-shared", f"-Wl,-soname,{name}", "-Wl,--no-as-needed", str(empty)]
         _run([*link, "-o", str(folder / name), f"-L{folder}", "-l:" + MAIN])

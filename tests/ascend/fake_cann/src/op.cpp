@@ -21,6 +21,7 @@ namespace fake {
 namespace {
 
 thread_local uint64_t asked = 0;
+thread_local uint64_t asked_most = 0;
 
 // Element offsets that a view reaches: the lowest, and one past the highest.
 std::pair<int64_t, int64_t> extent(const View& view) {
@@ -119,7 +120,10 @@ void Arguments::add(const char* string) {
   begin() << '"' << (string == nullptr ? "" : string) << '"';
 }
 
-void ask_workspace(uint64_t bytes) { asked = bytes; }
+void ask_workspace(uint64_t bytes, uint64_t most) {
+  asked = bytes;
+  asked_most = most;
+}
 
 int plan(const char* name, uint64_t* workspace, aclOpExecutor** executor, Arguments& arguments,
          const std::function<Run()>& make) {
@@ -139,6 +143,13 @@ int plan(const char* name, uint64_t* workspace, aclOpExecutor** executor, Argume
     *workspace = asked;
     *executor = made.release();
   });
+}
+
+int most_workspace(const char* name, uint64_t* bytes, aclOpExecutor** executor,
+                   Arguments& arguments, const std::function<Run()>& make) {
+  const int code = plan(name, bytes, executor, arguments, make);
+  if (code == 0) *bytes = asked_most;
+  return code;
 }
 
 int execute(const char* name, void* workspace, uint64_t bytes, aclOpExecutor* executor,
@@ -164,3 +175,8 @@ int execute(const char* name, void* workspace, uint64_t bytes, aclOpExecutor* ex
 }
 
 }  // namespace fake
+
+extern "C" int aclDestroyAclOpExecutor(aclOpExecutor* executor) {
+  delete executor;
+  return 0;
+}

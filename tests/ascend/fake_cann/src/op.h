@@ -59,8 +59,13 @@ int plan(const char* name, uint64_t* workspace, aclOpExecutor** executor, Argume
 int execute(const char* name, void* workspace, uint64_t bytes, aclOpExecutor* executor,
             aclrtStream stream);
 
-// Bytes of workspace that the call being planned asks for; none unless it says so.
-void ask_workspace(uint64_t bytes);
+// Bytes of workspace that the call being planned asks for, and the most for any lengths within its
+// shapes; none unless it says so.
+void ask_workspace(uint64_t bytes, uint64_t most);
+
+// The same checks, for name##GetMaxWorkspaceSize; its executor is only to be destroyed.
+int most_workspace(const char* name, uint64_t* bytes, aclOpExecutor** executor,
+                   Arguments& arguments, const std::function<Run()>& make);
 
 inline View need(const aclTensor* tensor, const char* what) {
   require(tensor != nullptr, std::string(what) + " is not given");
@@ -74,6 +79,19 @@ inline void absent(const aclTensor* tensor, const char* what) {
 }  // namespace fake
 
 #define FAKE_UNPACK(...) __VA_ARGS__
+
+// Also exports name##GetMaxWorkspaceSize.
+#define ACLNN_MOST(NAME, PARAMETERS, NAMES)                                                      \
+  static fake::Run NAME##Plan PARAMETERS;                                                        \
+  extern "C" int NAME##GetMaxWorkspaceSize(FAKE_UNPACK PARAMETERS, uint64_t* workspace_bytes,    \
+                                           aclOpExecutor** executor) {                           \
+    fake::Arguments arguments(#NAMES);                                                           \
+    const auto add = [&](auto... each) { (arguments.add(each), ...); };                          \
+    add NAMES;                                                                                   \
+    return fake::most_workspace(#NAME, workspace_bytes, executor, arguments,                     \
+                                [&] { return NAME##Plan NAMES; });                               \
+  }                                                                                              \
+  ACLNN(NAME, PARAMETERS, NAMES)
 
 #define ACLNN(NAME, PARAMETERS, NAMES)                                                           \
   static fake::Run NAME##Plan PARAMETERS;                                                        \
