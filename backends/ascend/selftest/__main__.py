@@ -12,7 +12,7 @@ from typing import Any
 
 from xgr.backends.ascend import _compat
 from xgr.backends.ascend.selftest import conform, graphs, groups, limits, machine, times
-from xgr.backends.ascend.selftest.report import failed, readable
+from xgr.backends.ascend.selftest.report import failed, readable, said
 from xgr.runtime import Runtime, runtime
 
 Part = Callable[[Runtime, argparse.Namespace], list[dict[str, Any]]]
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             report[name] = PARTS[name](rt, options)
         except Exception as error:  # a part that breaks is a finding, the others still run
-            report[name] = [{"name": name, "outcome": "fail", "note": _line(error)}]
+            report[name] = [{"name": name, "outcome": "fail", "note": said(error)}]
         report.setdefault("seconds", {})[name] = round(time.perf_counter() - begin, 1)
     text = json.dumps(report, indent=1, default=str)
     Path(options.out).write_text(text + "\n", encoding="utf-8")
@@ -69,11 +69,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--match", default="", help="regular expression over case ids")
     parser.add_argument("--budget", type=float, default=0.5, help="seconds of each timing")
     return parser.parse_args(arguments)
-
-
-def _line(error: BaseException) -> str:
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0] if text else ''}"
 
 
 if __name__ == "__main__":

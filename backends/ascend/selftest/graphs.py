@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from xgr.backends.ascend.selftest.report import said
 from xgr.conformance.entries import cases_of
 from xgr.conformance.laid import Laid, with_outputs
 from xgr.conformance.runner import expected
@@ -92,7 +93,7 @@ def _probe(rt: Runtime, op: str, pattern: str) -> dict[str, Any]:
                 entry["note"] = f"{case.id}: {str(refusal).splitlines()[0]}"
                 entry["outcome"] = "missing"
             except Exception as error:
-                return entry | {"note": f"{case.id}: {type(error).__name__}: {error}"}
+                return entry | {"note": f"{case.id}: {said(error)}"}
     return entry
 
 

@@ -12,6 +12,7 @@ import torch
 from xgr.backends.ascend import _compat
 from xgr.backends.ascend.selftest.calls import attention, merge_of, norm
 from xgr.backends.ascend.selftest.meanings import MEANINGS
+from xgr.backends.ascend.selftest.report import said
 from xgr.runtime import Runtime
 
 # what is tried, whether the document allows it, and the call
@@ -66,7 +67,7 @@ def _tried(name: str, allowed: bool, call: Callable[[], Any]) -> dict[str, Any]:
         _compat.npu().synchronize()
         accepted = True
     except RuntimeError as error:
-        accepted, note = False, _first_line(error)
+        accepted, note = False, said(error)
     entry = {"name": name, "allowed": allowed, "accepted": accepted}
     if accepted == allowed:
         return entry | {"outcome": "ok", "note": note}
@@ -79,10 +80,5 @@ def _held(name: str) -> dict[str, Any]:
     try:
         note = MEANINGS[name]()
     except Exception as error:  # a call that breaks does not mean what it was taken to mean
-        note = _first_line(error)
+        note = said(error)
     return {"name": name, "outcome": "fail" if note else "ok", "note": note}
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"

@@ -9,6 +9,12 @@ from typing import Any
 _NO_PART = ("machine", "seconds")
 
 
+def said(error: BaseException) -> str:
+    """An error in one line: the library's take several, and tell the cause in a later one."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' | '.join(lines)[:400]}"
+
+
 def failed(report: dict[str, Any]) -> bool:
     """Whether an entry of any part failed."""
     return any(entry["outcome"] == "fail" for _, entry in _entries(report))

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
+from xgr.backends.ascend.selftest.report import said
 from xgr.conformance.entries import kernel_names
 from xgr.conformance.perf import measure, perf_cases
 from xgr.errors import Unsupported
@@ -31,6 +32,6 @@ def _timed(rt: Runtime, op: str, kernel: str, case: Any, budget: float) -> dict[
     except Unsupported as refusal:
         return entry | {"outcome": "missing", "note": str(refusal).splitlines()[0]}
     except Exception as error:  # the others are still worth timing
-        return entry | {"outcome": "fail", "note": f"{type(error).__name__}: {error}"}
+        return entry | {"outcome": "fail", "note": said(error)}
     numbers = {name: round(found[name], 4) for name in ("milliseconds", "gflops", "gbytes")}
     return entry | {"outcome": "measured", "launches": found["launches"], **numbers}
