@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from xgr.backends.ascend.selftest.report import said
-from xgr.conformance.entries import cases_of
+from xgr.conformance.entries import cases_of, kernel_names
 from xgr.conformance.laid import Laid, with_outputs
 from xgr.conformance.runner import expected
 from xgr.errors import Unsupported
@@ -22,11 +22,12 @@ from xgr.runtime import Runtime
 
 # the ops of a decode, and what the first case must have
 OPS = {
-    "shared_attention": "",
-    "unshared_attention": "",
-    "staged_attention": "",
-    "kv_reorder": "step=2",
-    "rope_kv": "",
+    "shared_attention": "bfloat16",
+    "unshared_attention": "bfloat16.*step=2",
+    "staged_attention": "bfloat16.*step=2",
+    "prefill_attention": "bfloat16",
+    "kv_reorder": "bfloat16.*step=2",
+    "rope_kv": "bfloat16",
     "linear_lse": "",
     "mask_filter": "level=2,filters",
     "beam_sort": "order=path,data=ties",
@@ -58,7 +59,7 @@ class Replayed:
             ):
                 self.rt.write(self.laid.arguments[arg.name], host[arg.name])
         if "prompt_start" in host:
-            widths = np.diff(host["row_start"]).tolist() if "row_start" in host else []
+            widths = np.diff(host["row_start" if "row_start" in host else "q_start"]).tolist()
             self.bound.plan(host["prompt_start"].tolist(), host["prompt_len"].tolist(), widths)
         replay()
         return self.laid.outputs()
@@ -66,7 +67,12 @@ class Replayed:
 
 def run(rt: Runtime, options: argparse.Namespace) -> list[dict[str, Any]]:
     """One entry an op: whether replays agree with the definition, and what one costs the host."""
-    return [_probe(rt, op, pattern) for op, pattern in OPS.items()]
+    return [
+        _probe(rt, op, kernel, pattern)
+        for op, pattern in OPS.items()
+        for kernel in kernel_names("npu", op)
+        if not options.kernels or kernel in options.kernels
+    ]
 
 
 def changed(host: Values) -> Values:
@@ -82,24 +88,24 @@ def changed(host: Values) -> Values:
     return found
 
 
-def _probe(rt: Runtime, op: str, pattern: str) -> dict[str, Any]:
+def _probe(rt: Runtime, op: str, kernel: str, pattern: str) -> dict[str, Any]:
     declared = spec(op)
-    entry: dict[str, Any] = {"name": op, "outcome": "fail"}
+    entry: dict[str, Any] = {"name": f"{op} {kernel}", "outcome": "missing", "note": "no case"}
     for case in cases_of(op):
         if re.search(pattern, case.id):
             try:
-                return entry | _replays(_captured(rt, declared, case), declared.build(case))
+                one = _captured(rt, declared, case, kernel)
+                return entry | _replays(one, declared.build(case))
             except Unsupported as refusal:
-                entry["note"] = f"{case.id}: {str(refusal).splitlines()[0]}"
-                entry["outcome"] = "missing"
+                entry["note"] = f"{case.id}: {said(refusal)}"
             except Exception as error:
-                return entry | {"note": f"{case.id}: {said(error)}"}
+                return entry | {"outcome": "fail", "note": f"{case.id}: {said(error)}"}
     return entry
 
 
-def _captured(rt: Runtime, declared: OpSpec, case: Case) -> Replayed:
+def _captured(rt: Runtime, declared: OpSpec, case: Case, kernel: str) -> Replayed:
     host = with_outputs(declared, declared.build(case), case.sizes, case.dtype)
-    bound = rt.bind(case.op, declared.problem(host, case.dtype))
+    bound = rt.bind(case.op, declared.problem(host, case.dtype), kernel)
     laid = Laid(rt, declared, host, case.dtype, strided=False)
     graph = rt.capture(lambda: bound(**laid.arguments))
     return Replayed(rt, declared, case, laid, bound, graph)
@@ -108,7 +114,6 @@ def _captured(rt: Runtime, declared: OpSpec, case: Case) -> Replayed:
 def _replays(one: Replayed, host: Values) -> dict[str, Any]:
     """Replay with the values of a case, others, and those of the case again."""
     declared, case, rt = one.declared, one.case, one.rt
-    kernel = one.bound.choice.kernel
     notes = []
     # the first replay launches one by one, the second is recorded; then new lengths come
     turns = [("first", host), ("recorded", host), ("changed", changed(host)), ("back", host)]
@@ -125,7 +130,6 @@ def _replays(one: Replayed, host: Values) -> dict[str, Any]:
     )
     return {
         "case": case.id,
-        "kernel": kernel.name if kernel else "composed",
         "outcome": "fail" if notes else "ok",
         "note": "; ".join(notes),
         "host_us": {"launched": eager, "replayed": replayed},
