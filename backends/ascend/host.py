@@ -23,7 +23,7 @@ PINNED = 16 << 20
 
 def send(source: torch.Tensor, target: torch.Tensor) -> None:
     """Copy a CPU tensor to the device on the current stream; the host waits for large ones only."""
-    if not 0 < source.nbytes <= PINNED or target.device.type == "cpu":
+    if not 0 < source.nbytes <= PINNED or target.device.type != "npu":
         target.copy_(source)
     else:
         target.copy_(source.pin_memory(), non_blocking=True)
