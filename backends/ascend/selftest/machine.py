@@ -33,6 +33,8 @@ def facts(rt: Runtime) -> dict[str, Any]:
         "versions": _compat.versions(),
         "cann": {str(path): text for path in _cann() if (text := _text(path))},
         "driver": _text(_DRIVER),
+        # a stand-in shows here, whatever the device calls itself
+        "runtime": loaded("libascendcl", "libopapi"),
         "device": name,
         "count": npu.device_count(),
         "properties": str(properties),
@@ -47,13 +49,20 @@ def facts(rt: Runtime) -> dict[str, Any]:
 _SHOWN = ("XGR_", "ASCEND_", "TASK_QUEUE", "HCCL_", "PYTORCH_NPU", "ACL_")
 
 
+def loaded(*libraries: str) -> list[str]:
+    """Files of libraries, as this process has mapped them."""
+    lines = _text(Path("/proc/self/maps"), None).splitlines()
+    files = {line[line.index("/") :] for line in lines if "/" in line}
+    return sorted({f for f in files if Path(f).name.startswith(libraries)})
+
+
 def _cann() -> list[Path]:
     home = os.environ.get("ASCEND_HOME_PATH")
     return [Path(home) / name for name in _CANN] if home else []
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, most: int | None = 400) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()[:400]
+        return path.read_text(encoding="utf-8", errors="replace").strip()[:most]
     except OSError:
         return ""

@@ -26,6 +26,7 @@ def readable(report: dict[str, Any]) -> str:
     lines = [
         "",
         f"xgr {machine['xgr']} on {machine['device']}, {machine['versions']}",
+        f"runtime: {', '.join(machine['runtime']) or 'unknown'}",
         f"cores: {machine['soc']['cube_cores']} cube, {machine['soc']['vector_cores']} vector; "
         f"kernels of csrc: {machine['library']}",
     ]
