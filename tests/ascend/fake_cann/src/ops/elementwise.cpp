@@ -197,6 +197,49 @@ ACLNN(aclnnLogicalNot, (In self, Out out), (self, out)) {
   return unary(need(out, "out"), need(self, "self"), negated, negated);
 }
 
+// Bits of integers; bool is one bit.
+#define BITWISE(NAME, OP)                                                                      \
+  ACLNN(aclnn##NAME##Tensor, (In self, In other, Out out), (self, other, out)) {               \
+    require(is_whole(need(self, "self").dtype) && is_whole(need(other, "other").dtype),        \
+            View(self).shape() + " and " + View(other).shape() + ": need integers or bool");   \
+    return binary(need(out, "out"), View(self), View(other), [](double x, double) { return x; }, \
+                  [](int64_t x, int64_t y) { return x OP y; });                                \
+  }                                                                                            \
+  ACLNN(aclnn##NAME##Scalar, (In self, Num other, Out out), (self, other, out)) {              \
+    require(is_whole(need(self, "self").dtype) && is_whole(other->dtype),                      \
+            View(self).shape() + ": need integers or bool");                                   \
+    return unary(need(out, "out"), View(self), [](double x) { return x; },                     \
+                 [y = other->whole](int64_t x) { return x OP y; });                            \
+  }
+BITWISE(BitwiseAnd, &)
+BITWISE(BitwiseOr, |)
+BITWISE(BitwiseXor, ^)
+#undef BITWISE
+
+ACLNN(aclnnBitwiseNot, (In self, Out out), (self, out)) {
+  const View in = need(self, "self");
+  require(is_whole(in.dtype), "self is " + in.shape() + ", need integers or bool");
+  const bool one_bit = in.dtype == ACL_BOOL;
+  return unary(need(out, "out"), in, [](double x) { return x; },
+               [=](int64_t x) { return one_bit ? static_cast<int64_t>(x == 0) : ~x; });
+}
+
+ACLNN(aclnnRightShift, (In self, In other, Out out), (self, other, out)) {
+  require(is_whole(need(self, "self").dtype) && is_whole(need(other, "other").dtype),
+          View(self).shape() + ": need integers");
+  return binary(need(out, "out"), View(self), View(other), [](double x, double) { return x; },
+                [](int64_t x, int64_t y) { return x >> y; });
+}
+
+// Rounds towards minus infinity.
+ACLNN(aclnnFloorDivides, (In self, Num other, Out out), (self, other, out)) {
+  const int64_t by = other->whole;
+  require(!is_whole(other->dtype) || by != 0, "divides by 0");
+  return unary(need(out, "out"), need(self, "self"),
+               [real = other->real](double x) { return std::floor(x / real); },
+               [=](int64_t x) { return x / by - static_cast<int64_t>(x % by != 0 && (x < 0) != (by < 0)); });
+}
+
 #define FUNCTION(NAME, BODY)                                                                \
   ACLNN(aclnn##NAME, (In self, Out out), (self, out)) {                                     \
     const View in = need(self, "self");                                                     \

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "../memory.h"
 #include "attention.h"
+#include "memory.h"
 
 using namespace fake;
 

@@ -1,7 +1,8 @@
 // Reading and writing at indices. An index that is out of range fails when the device runs it.
 #include <algorithm>
-#include <numeric>
+#include <unordered_set>
 
+#include "memory.h"
 #include "op.h"
 
 using namespace fake;
@@ -78,8 +79,8 @@ ACLNN(aclnnGather, (In self, int64_t dim, In index, Out out), (self, dim, index,
   };
 }
 
-// Rows of self at indices become rows of updates. Which of two equal indices wins is not said by
-// its document, so equal ones with different updates are refused.
+// Rows of self at indices become rows of updates. Which of two equal indices stays is not said by
+// its document, so a row that is named twice is poisoned.
 ACLNN(aclnnScatterNdUpdate, (Out self, In indices, In updates), (self, indices, updates)) {
   const View to = need(self, "self");
   const View at = need(indices, "indices");
@@ -98,10 +99,9 @@ ACLNN(aclnnScatterNdUpdate, (Out self, In indices, In updates), (self, indices, 
   return [=] {
     const std::vector<int64_t> coordinates = at.wholes();
     const size_t points = coordinates.size() / static_cast<size_t>(depth);
-    View rows = from;  // updates as [points, rest...]
     const std::vector<int64_t> all = from.offsets();
     const size_t each = points != 0 ? all.size() / points : 0;
-    std::vector<int64_t> seen;
+    std::unordered_set<int64_t> seen;
     for (size_t p = 0; p < points; ++p) {
       View slot = to;
       int64_t flat = 0;
@@ -111,11 +111,12 @@ ACLNN(aclnnScatterNdUpdate, (Out self, In indices, In updates), (self, indices, 
         flat = flat * slot.dim(0) + index;
         slot = slot.select(0, index);
       }
-      if (std::find(seen.begin(), seen.end(), flat) != seen.end()) {
-        throw Refused(kDevice, "indices name one row twice: which update stays is not defined");
-      }
-      seen.push_back(flat);
+      const bool twice = !seen.insert(flat).second;
       const std::vector<int64_t> into = slot.offsets();
+      if (twice) {
+        for (int64_t offset : into) poison(slot.at(offset), size_of(to.dtype));
+        continue;
+      }
       for (size_t i = 0; i < each; ++i) {
         std::copy_n(from.at(all[p * each + i]), size_of(to.dtype), slot.at(into[i]));
       }
@@ -123,35 +124,48 @@ ACLNN(aclnnScatterNdUpdate, (Out self, In indices, In updates), (self, indices, 
   };
 }
 
-ACLNN(aclnnTopk, (In self, int64_t k, int64_t dim, bool largest, bool sorted, Out values, Out indices),
-      (self, k, dim, largest, sorted, values, indices)) {
-  const View from = need(self, "self");
-  const View best = need(values, "values");
-  const View where = need(indices, "indices");
-  const size_t d = axis(dim, from);
-  require(d + 1 == from.dims.size(), "the fake CANN knows topk of the last dim");
-  require(k >= 0 && k <= from.dim(-1), "k is " + std::to_string(k) + " of " + from.shape());
+// self[index[i, j], j] = src[i, j] along dim. Where indices meet, no one says which stays: such an
+// element is poisoned.
+ACLNN(aclnnScatter, (In self, int64_t dim, In index, In src, int64_t reduction, Out out),
+      (self, dim, index, src, reduction, out)) {
+  const View before = need(self, "self");
+  const View to = need(out, "out");
+  const View rows = need(index, "index");
+  const View from = need(src, "src");
+  check_index(rows, "index");
+  const size_t d = axis(dim, to);
+  require(reduction == 0, "the fake CANN knows scatter without a reduction");
+  require(before.dims == to.dims && before.dtype == to.dtype && from.dtype == to.dtype &&
+              from.rank() == to.rank() && rows.rank() == to.rank(),
+          from.shape() + " is scattered into " + to.shape());
+  for (size_t i = 0; i < rows.dims.size(); ++i) {
+    require(rows.dims[i] <= from.dims[i] && (i == d || rows.dims[i] <= to.dims[i]),
+            "index is " + rows.shape() + " for " + from.shape() + " into " + to.shape());
+  }
   return [=] {
-    const auto n = static_cast<size_t>(from.dim(-1));
-    const std::vector<double> all = from.reals();
-    std::vector<double> kept;
-    std::vector<int64_t> places;
-    for (size_t row = 0; n != 0 && row < all.size() / n; ++row) {
-      const double* x = &all[row * n];
-      std::vector<int64_t> order(n);
-      std::iota(order.begin(), order.end(), 0);
-      std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-        const double u = x[a];
-        const double v = x[b];
-        if (u != u || v != v) return u != u && v == v;  // NaN is the largest
-        return largest ? u > v : u < v;
-      });
-      for (int64_t i = 0; i < k; ++i) {
-        places.push_back(order[static_cast<size_t>(i)]);
-        kept.push_back(x[order[static_cast<size_t>(i)]]);
+    if (before.data != to.data) move(to, before);
+    View base = to;
+    View part = from;
+    base.dims = rows.dims;
+    part.dims = rows.dims;
+    base.strides[d] = 0;
+    const std::vector<int64_t> chosen = rows.wholes();
+    const std::vector<int64_t> start = base.offsets();
+    const std::vector<int64_t> read = part.offsets();
+    std::unordered_set<int64_t> seen;
+    for (size_t i = 0; i < chosen.size(); ++i) {
+      in_range(chosen[i], to.dims[d], "index");
+      const int64_t at = start[i] + chosen[i] * to.strides[d];
+      if (seen.insert(at).second) {
+        std::copy_n(from.at(read[i]), size_of(to.dtype), to.at(at));
+      } else {
+        poison(to.at(at), size_of(to.dtype));
       }
     }
-    best.set(kept);
-    where.set(places);
   };
+}
+
+ACLNN(aclnnInplaceScatter, (Out self, int64_t dim, In index, In src, int64_t reduction),
+      (self, dim, index, src, reduction)) {
+  return aclnnScatterPlan(self, dim, index, src, reduction, self);
 }

@@ -125,3 +125,18 @@ ACLNN(aclnnLogSumExp, (In self, Ints dims, bool keep, Out out), (self, dims, kee
     to.set(values);
   };
 }
+
+ACLNN(aclnnAny, (In self, Ints dims, bool keep, Out out), (self, dims, keep, out)) {
+  const View from = need(self, "self");
+  const View to = need(out, "out");
+  require(to.dtype == ACL_BOOL, "out is " + to.shape() + ", need bool");
+  const auto reduced = marked(dims, from.rank());
+  return [=] {
+    std::vector<int64_t> values;
+    for (const auto& member : groups(from, reduced, keep, to).members) {
+      const auto holds = [&](int64_t at) { return get_real(from.dtype, from.at(at)) != 0; };
+      values.push_back(std::any_of(member.begin(), member.end(), holds));
+    }
+    to.set(values);
+  };
+}
