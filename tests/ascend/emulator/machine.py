@@ -1,4 +1,4 @@
-"""Launches of emulated kernels on NumPy arrays, each array a known buffer that is held to its bounds."""
+"""Launches of emulated kernels on NumPy arrays, each of which is held to its bounds."""
 
 from __future__ import annotations
 

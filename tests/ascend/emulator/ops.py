@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.ascend.emulator.level import Level
 from tests.ascend.emulator.machine import Launch, Order, elements, tiling
 
 Array = NDArray[Any]
@@ -22,7 +23,7 @@ def kv_reorder(
     status: Array,
     step: int,
     cores: int = 5,
-    order: Order | None = None,
+    order_of_cores: Order | None = None,
     fault: str = "",
     words: Array | None = None,
 ) -> None:
@@ -36,7 +37,83 @@ def kv_reorder(
     launch.array("row_start", row_start).array("live", live).array("status", status, "inout")
     launch.array("tiling", words)
     launch.integers(*elements(k, range(4)), *elements(v, range(4))).integers(step, bits=32)
-    launch.run("kv_reorder", int(words[1]), order, fault)
+    launch.run("kv_reorder", int(words[1]), order_of_cores, fault)
+
+
+def beam_sort(
+    *,
+    scores: Array,
+    cumulative: Array,
+    row_start: Array,
+    live: Array,
+    row_start_out: Array,
+    out_width: Array,
+    order: str,
+    parent: Array,
+    code: Array,
+    score: Array,
+    live_out: Array,
+    **rest: Any,
+) -> None:
+    """beam_sort on host arrays, by beam_topk with neither nodes nor status."""
+    beam_topk(
+        scores=scores,
+        cumulative=cumulative,
+        row_start=row_start,
+        live=live,
+        row_start_out=row_start_out,
+        out_width=out_width,
+        ranked=order == "rank",
+        parent=parent,
+        code=code,
+        score=score,
+        live_out=live_out,
+        **rest,
+    )
+
+
+def beam_topk(
+    *,
+    scores: Array,
+    cumulative: Array,
+    row_start: Array,
+    live: Array,
+    row_start_out: Array,
+    out_width: Array,
+    ranked: bool,
+    parent: Array,
+    code: Array,
+    score: Array,
+    live_out: Array,
+    node: Array | None = None,
+    node_out: Array | None = None,
+    status: Array | None = None,
+    level: Level | None = None,
+    cores: int = 5,
+    order_of_cores: Order | None = None,
+    fault: str = "",
+    words: Array | None = None,
+    workspace: Array | None = None,
+) -> Array:
+    """beam_topk on host arrays; the workspace it left."""
+    level = level or Level()
+    if words is None:
+        words = tiling("beam_topk", len(live), *scores.shape, len(parent), cores)
+    if workspace is None:
+        workspace = np.full(int(words[0]), 0xA5, np.uint8)
+    launch = Launch().array("scores", scores).array("cumulative", cumulative)
+    launch.array("row_start", row_start).array("live", live)
+    launch.array("row_start_out", row_start_out).array("out_width", out_width)
+    launch.array("node", node)
+    level.catalogue(launch)
+    launch.array("tiling", words).array("workspace", workspace, "out")
+    launch.array("parent", parent, "out").array("code", code, "out")
+    launch.array("node_out", node_out, "out").array("score", score, "out")
+    launch.array("live_out", live_out, "out").array("status", status, "inout")
+    launch.integers(elements(scores, [0])[0], level.nodes_here, level.nodes_above)
+    launch.integers(level.number, int(ranked), bits=32)
+    launch.run("beam_topk", int(words[1]), order_of_cores, fault)
+    return workspace
 
 
 def padded(value: Array) -> Array:

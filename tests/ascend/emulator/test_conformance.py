@@ -19,7 +19,10 @@ from xgr.ops.spec import Case
 
 need_compiler()
 
-KERNELS: dict[str, Callable[..., None]] = {"kv_reorder": ops.kv_reorder}
+KERNELS: dict[str, Callable[..., None]] = {
+    "beam_sort": ops.beam_sort,
+    "kv_reorder": ops.kv_reorder,
+}
 CASES = [case for op in KERNELS for case in cases_of(op)]
 
 
@@ -35,7 +38,7 @@ def test_agrees_with_the_definition(case: Case) -> None:
             if isinstance(value, np.ndarray) and (arg.role != "in" or case.flags.get("strided")):
                 strided = case.flags.get("strided") and value.ndim > 1
                 values[arg.name] = ops.padded(value) if strided else value.copy()
-        KERNELS[case.op](**values, cores=cores, order=Order(seed))
+        KERNELS[case.op](**values, cores=cores, order_of_cores=Order(seed))
         got = {name: values[name] for name in want}
         complaints = declared.compare(case, host, want, got)
         assert not complaints, complaints

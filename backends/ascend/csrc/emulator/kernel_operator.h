@@ -26,3 +26,5 @@ inline bool faulty(const char *name)
 }  // namespace emulated
 
 #define XGR_FAULT(name) emulated::faulty(name)
+#define XGR_SITE , AscendC::Site site = AscendC::Site::here()
+#define XGR_AT , site

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "../host/launch.h"
+#include "../kernels/beam_topk.cpp"
 #include "../kernels/kv_reorder.cpp"
 
 extern "C" int fake_acl_launch(void *stream, void (*run)(const void *blob), const void *blob,
@@ -105,6 +106,20 @@ uint32_t aclrtlaunch_xgr_kv_reorder(uint32_t blocks, void *stream, void *k, void
     return launch(xgr_kv_reorder, "xgr_kv_reorder", blocks, stream, k, v, parent, row_start, live,
                   status, tiling, k_layer, k_row, k_slot, k_head, v_layer, v_row, v_slot, v_head,
                   step);
+}
+
+uint32_t aclrtlaunch_xgr_beam_topk(uint32_t blocks, void *stream, void *scores, void *cumulative,
+                                   void *row_start, void *live, void *row_start_out,
+                                   void *out_width, void *node, void *descriptor, void *codes,
+                                   void *first_child, void *tiling, void *workspace, void *parent,
+                                   void *code, void *node_out, void *score, void *live_out,
+                                   void *status, int64_t scores_row, int64_t nodes_here,
+                                   int64_t nodes_above, int32_t level, int32_t ranked)
+{
+    return launch(xgr_beam_topk, "xgr_beam_topk", blocks, stream, scores, cumulative, row_start,
+                  live, row_start_out, out_width, node, descriptor, codes, first_child, tiling,
+                  workspace, parent, code, node_out, score, live_out, status, scores_row,
+                  nodes_here, nodes_above, level, ranked);
 }
 
 }  // extern "C"

@@ -33,4 +33,10 @@ int tiling_kv_reorder(const int64_t *s, int64_t *words, char *message, size_t ro
         words, message, room);
 }
 
+int tiling_beam_topk(const int64_t *s, int64_t *words, char *message, size_t room)
+{
+    return write([s] { return xgr::beam_topk_tiling(s[0], s[1], s[2], s[3], s[4]); }, words,
+                 message, room);
+}
+
 }  // extern "C"

@@ -77,4 +77,44 @@ inline Tiling kv_reorder_tiling(int64_t requests, int64_t layers, int64_t rows, 
     return words;
 }
 
+// Tiles are wide, so that a copy is worth its start, unless the cores would have none of them.
+//
+// Args:
+//   requests, rows, columns, out_rows: axes B, R, C, RO.
+//   cores: vector cores that the launch may use.
+// Throws: std::invalid_argument for a size that the kernel does not take.
+inline Tiling beam_topk_tiling(int64_t requests, int64_t rows, int64_t columns, int64_t out_rows,
+                               int64_t cores)
+{
+    const char *const op = "beam_topk";
+    need(op, "B", requests, 1, MOST_REQUESTS);
+    need(op, "R", rows, 1, MOST_INT32);
+    need(op, "C", columns, 1, MOST_INT32);
+    need(op, "RO", out_rows, 0, MOST_INT32);
+    need(op, "cores", cores, 1, MOST_CORES);
+    if (requests == 1) {
+        need(op, "RO of a single request", out_rows, 0, MOST_SURVIVORS);
+    }
+    int64_t tile = 64;
+    while (tile < columns && tile < 1024) {
+        tile *= 2;
+    }
+    while (tile > 256 && rows * (round_up(columns, tile) / tile) < 2 * cores) {
+        tile /= 2;
+    }
+    Tiling words(TOPK_WORDS);
+    const int64_t width =
+        round_up(std::clamp<int64_t>(out_rows, 1, MOST_SURVIVORS), 8);
+    words[TOPK_REQUESTS] = requests;
+    words[TOPK_COLUMNS] = columns;
+    words[TOPK_OUT_ROWS] = out_rows;
+    words[TOPK_TILE] = tile;
+    words[TOPK_WIDTH] = width;
+    words[WORD_CORES] = cores;
+    // a list for each core and request that meet, then what is still to be ranked
+    words[WORD_WORKSPACE] =
+        (cores + requests) * (LIST_HEADER + 8 * width) + 4 * round_up(out_rows, 8) * 4;
+    return words;
+}
+
 }  // namespace xgr

@@ -41,6 +41,12 @@ constexpr int SORT_PAIRS = 2048;
 // Survivors of one request that a core can hold beside what it sorts.
 constexpr int MOST_SURVIVORS = 3072;
 
+// Cores of one launch.
+constexpr int MOST_CORES = 128;
+
+// Bytes before the pairs of a list in the workspace.
+constexpr int LIST_HEADER = 32;
+
 // Requests whose rows a core knows at once.
 constexpr int MOST_REQUESTS = 1024;
 

@@ -8,6 +8,12 @@
 #define XGR_FAULT(name) false
 #endif
 
+// The emulator's messages name the line that calls a function, where that takes these.
+#ifndef XGR_SITE
+#define XGR_SITE
+#define XGR_AT
+#endif
+
 namespace xgr {
 
 // What `event`'s first pipe has been told so far is done before its second one goes on.
@@ -34,19 +40,32 @@ template <typename T> __aicore__ inline AscendC::GlobalTensor<T> Global(GM_ADDR 
 // `count` elements, whatever their number.
 template <typename T>
 __aicore__ inline void Load(const AscendC::LocalTensor<T> &to,
-                            const AscendC::GlobalTensor<T> &from, uint32_t count)
+                            const AscendC::GlobalTensor<T> &from, uint32_t count XGR_SITE)
 {
     const AscendC::DataCopyExtParams copy{1, static_cast<uint32_t>(count * sizeof(T)), 0, 0, 0};
     const AscendC::DataCopyPadExtParams<T> pad{false, 0, 0, T{}};
-    AscendC::DataCopyPad(to, from, copy, pad);
+    AscendC::DataCopyPad(to, from, copy, pad XGR_AT);
 }
 
 template <typename T>
 __aicore__ inline void Store(const AscendC::GlobalTensor<T> &to,
-                             const AscendC::LocalTensor<T> &from, uint32_t count)
+                             const AscendC::LocalTensor<T> &from, uint32_t count XGR_SITE)
 {
     const AscendC::DataCopyExtParams copy{1, static_cast<uint32_t>(count * sizeof(T)), 0, 0, 0};
-    AscendC::DataCopyPad(to, from, copy);
+    AscendC::DataCopyPad(to, from, copy XGR_AT);
+}
+
+// As Load, up to whole blocks of 32 bytes with `value` behind the last element.
+template <typename T>
+__aicore__ inline void LoadPadded(const AscendC::LocalTensor<T> &to,
+                                  const AscendC::GlobalTensor<T> &from, uint32_t count,
+                                  T value XGR_SITE)
+{
+    constexpr uint32_t perBlock = 32 / sizeof(T);
+    const uint8_t missing = static_cast<uint8_t>((perBlock - count % perBlock) % perBlock);
+    const AscendC::DataCopyExtParams copy{1, static_cast<uint32_t>(count * sizeof(T)), 0, 0, 0};
+    const AscendC::DataCopyPadExtParams<T> pad{true, 0, missing, value};
+    AscendC::DataCopyPad(to, from, copy, pad XGR_AT);
 }
 
 __aicore__ inline int64_t Min(int64_t a, int64_t b)

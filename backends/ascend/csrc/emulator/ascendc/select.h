@@ -231,6 +231,7 @@ void Gather(const LocalTensor<T> &dst, const LocalTensor<T> &src,
     op.in(offset, count);
     src.need_aligned(op.core, emulated::BLOCK_BYTES, "Gather", site);
     std::vector<T> found;
+    uint32_t last = 0;
     for (uint32_t at = 0; at < count; ++at) {
         const uint32_t from = base + offset.load(op.core, at);
         if (from % sizeof(T) != 0) {
@@ -239,8 +240,9 @@ void Gather(const LocalTensor<T> &dst, const LocalTensor<T> &src,
         src.need(op.core, uint64_t{from} / sizeof(T) + 1, site);
         op.touch(src, from / sizeof(T), false);
         found.push_back(src.load(op.core, from / sizeof(T)));
+        last = std::max<uint32_t>(last, from / sizeof(T) + 1);
     }
-    op.overlap(dst, count, src, src.GetSize(), false);
+    op.overlap(dst, count, src, last, false);
     op.out(dst, count);
     for (uint32_t at = 0; at < count; ++at) {
         dst.store(op.core, at, found[at]);
