@@ -1,5 +1,6 @@
 // Reading and writing at indices. An index that is out of range fails when the device runs it.
 #include <algorithm>
+#include <cstring>
 #include <unordered_set>
 
 #include "memory.h"
@@ -27,6 +28,15 @@ void move(const View& to, const View& from) {
   const auto out_of = from.offsets();
   const size_t bytes = size_of(to.dtype);
   for (size_t i = 0; i < into.size(); ++i) std::copy_n(from.at(out_of[i]), bytes, to.at(into[i]));
+}
+
+// A value where there may already be one of the same launch.
+void put(char* to, const char* from, size_t bytes, bool again) {
+  if (again && std::memcmp(to, from, bytes) != 0) {
+    poison(to, bytes);
+  } else {
+    std::copy_n(from, bytes, to);
+  }
 }
 
 size_t axis(int64_t dim, const View& view) {
@@ -80,7 +90,7 @@ ACLNN(aclnnGather, (In self, int64_t dim, In index, Out out), (self, dim, index,
 }
 
 // Rows of self at indices become rows of updates. Which of two equal indices stays is not said by
-// its document, so a row that is named twice is poisoned.
+// its document, so a row that is named twice, with different updates, is poisoned.
 ACLNN(aclnnScatterNdUpdate, (Out self, In indices, In updates), (self, indices, updates)) {
   const View to = need(self, "self");
   const View at = need(indices, "indices");
@@ -113,19 +123,15 @@ ACLNN(aclnnScatterNdUpdate, (Out self, In indices, In updates), (self, indices, 
       }
       const bool twice = !seen.insert(flat).second;
       const std::vector<int64_t> into = slot.offsets();
-      if (twice) {
-        for (int64_t offset : into) poison(slot.at(offset), size_of(to.dtype));
-        continue;
-      }
       for (size_t i = 0; i < each; ++i) {
-        std::copy_n(from.at(all[p * each + i]), size_of(to.dtype), slot.at(into[i]));
+        put(slot.at(into[i]), from.at(all[p * each + i]), size_of(to.dtype), twice);
       }
     }
   };
 }
 
-// self[index[i, j], j] = src[i, j] along dim. Where indices meet, no one says which stays: such an
-// element is poisoned.
+// self[index[i, j], j] = src[i, j] along dim. Where indices meet with different values, no one says
+// which stays: such an element is poisoned.
 ACLNN(aclnnScatter, (In self, int64_t dim, In index, In src, int64_t reduction, Out out),
       (self, dim, index, src, reduction, out)) {
   const View before = need(self, "self");
@@ -156,11 +162,7 @@ ACLNN(aclnnScatter, (In self, int64_t dim, In index, In src, int64_t reduction, 
     for (size_t i = 0; i < chosen.size(); ++i) {
       in_range(chosen[i], to.dims[d], "index");
       const int64_t at = start[i] + chosen[i] * to.strides[d];
-      if (seen.insert(at).second) {
-        std::copy_n(from.at(read[i]), size_of(to.dtype), to.at(at));
-      } else {
-        poison(to.at(at), size_of(to.dtype));
-      }
+      put(to.at(at), from.at(read[i]), size_of(to.dtype), !seen.insert(at).second);
     }
   };
 }
