@@ -67,6 +67,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--kernels", nargs="+", default=[], help="kernels of the conformance")
     parser.add_argument("--match", default="", help="regular expression over case ids")
+    parser.add_argument("--tokens", type=int, default=1024, help="of prompts that are timed")
     parser.add_argument("--budget", type=float, default=0.5, help="seconds of each timing")
     return parser.parse_args(arguments)
 

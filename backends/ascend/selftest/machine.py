@@ -41,7 +41,7 @@ def facts(rt: Runtime) -> dict[str, Any]:
         "soc": asdict(backend.soc),
         "table": "no row" if table is None else asdict(table),
         "memory": asdict(rt.memory()),
-        "library": [str(reason) for reason in library.load()] or "loaded",
+        "library": "; ".join(map(str, library.load())) or "loaded",
         "environment": {k: v for k, v in sorted(os.environ.items()) if k.startswith(_SHOWN)},
     }
 

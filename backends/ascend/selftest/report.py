@@ -27,7 +27,7 @@ def readable(report: dict[str, Any]) -> str:
         "",
         f"xgr {machine['xgr']} on {machine['device']}, {machine['versions']}",
         f"runtime: {', '.join(machine['runtime']) or 'unknown'}",
-        f"cores: {machine['soc']['cube_cores']} cube, {machine['soc']['vector_cores']} vector; "
+        f"cores: {machine['soc']['cube_cores']} cube, {machine['soc']['vector_cores']} vector",
         f"kernels of csrc: {machine['library']}",
     ]
     for part, entries in report.items():
