@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tests.ascend.emulator.level import Level
 from tests.ascend.emulator.machine import Launch, Order, elements, tiling
+from xgr.ops.array import Filters, Trie
 
 Array = NDArray[Any]
 
@@ -114,6 +115,109 @@ def beam_topk(
     launch.integers(level.number, int(ranked), bits=32)
     launch.run("beam_topk", int(words[1]), order_of_cores, fault)
     return workspace
+
+
+NORMALIZE = {"none": 0, "vocab": 1, "level": 2, "children": 3}
+TYPES = {"float32": 0, "float16": 1, "bfloat16": 2}
+
+
+def mask_filter(
+    *,
+    scores: Array,
+    node: Array,
+    row_start: Array,
+    live: Array,
+    trie: Trie | None,
+    level: int,
+    out: Array,
+    filters: Filters | None = None,
+    lse: Array | None = None,
+    normalize: str = "none",
+    described: bool = False,
+    cores: int = 5,
+    order_of_cores: Order | None = None,
+    fault: str = "",
+    words: Array | None = None,
+) -> None:
+    """mask_filter on host arrays, with scores of any model type and normalised as asked."""
+    here = Level(level, trie, filters, described)
+    if words is None:
+        words = tiling("mask_filter", len(live), *scores.shape, cores)
+    launch = Launch()
+    if out is not scores:
+        launch.array("scores", scores)
+    else:
+        launch.array("scores", scores, "inout")
+    launch.array("lse", lse).array("node", node)
+    launch.array("row_start", row_start).array("live", live)
+    here.catalogue(launch)
+    here.filter_arguments(launch)
+    launch.array("tiling", words)
+    launch.array("out", out, "out" if out is not scores else "inout")
+    launch.integers(elements(scores, [0])[0], elements(out, [0])[0])
+    launch.integers(here.nodes_here, here.nodes_above, here.mask_pitch)
+    launch.integers(level, NORMALIZE[normalize], TYPES[scores.dtype.name], bits=32)
+    launch.run("mask_filter", int(words[1]), order_of_cores, fault)
+
+
+def beam_step(
+    *,
+    logits: Array,
+    lse: Array | None,
+    cumulative: Array,
+    node: Array,
+    row_start: Array,
+    live: Array,
+    row_start_out: Array,
+    out_width: Array,
+    trie: Trie | None,
+    filters: Filters | None,
+    parent: Array,
+    code: Array,
+    node_out: Array,
+    cumulative_out: Array,
+    live_out: Array,
+    status: Array,
+    level: int,
+    normalize: str,
+    order: str,
+    **rest: Any,
+) -> None:
+    """beam_step on host arrays, as mask_filter and beam_topk."""
+    described = len(live) % 2 == 0
+    legal = np.full(logits.shape, 7, np.float32)
+    mask_filter(
+        scores=logits,
+        node=node,
+        row_start=row_start,
+        live=live,
+        trie=trie,
+        level=level,
+        out=legal,
+        filters=filters,
+        lse=lse,
+        normalize=normalize,
+        described=described,
+        **rest,
+    )
+    beam_topk(
+        scores=legal,
+        cumulative=cumulative,
+        row_start=row_start,
+        live=live,
+        row_start_out=row_start_out,
+        out_width=out_width,
+        ranked=order == "rank",
+        parent=parent,
+        code=code,
+        score=cumulative_out,
+        live_out=live_out,
+        node=node,
+        node_out=node_out,
+        status=status,
+        level=Level(level, trie, filters, described),
+        **rest,
+    )
 
 
 def padded(value: Array) -> Array:

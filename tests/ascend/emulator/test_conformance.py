@@ -21,7 +21,9 @@ need_compiler()
 
 KERNELS: dict[str, Callable[..., None]] = {
     "beam_sort": ops.beam_sort,
+    "beam_step": ops.beam_step,
     "kv_reorder": ops.kv_reorder,
+    "mask_filter": ops.mask_filter,
 }
 CASES = [case for op in KERNELS for case in cases_of(op)]
 

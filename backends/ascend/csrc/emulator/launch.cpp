@@ -11,6 +11,7 @@
 #include "../host/launch.h"
 #include "../kernels/beam_topk.cpp"
 #include "../kernels/kv_reorder.cpp"
+#include "../kernels/mask_filter.cpp"
 
 extern "C" int fake_acl_launch(void *stream, void (*run)(const void *blob), const void *blob,
                                size_t bytes) __attribute__((weak));
@@ -120,6 +121,20 @@ uint32_t aclrtlaunch_xgr_beam_topk(uint32_t blocks, void *stream, void *scores, 
                   live, row_start_out, out_width, node, descriptor, codes, first_child, tiling,
                   workspace, parent, code, node_out, score, live_out, status, scores_row,
                   nodes_here, nodes_above, level, ranked);
+}
+
+uint32_t aclrtlaunch_xgr_mask_filter(uint32_t blocks, void *stream, void *scores, void *lse,
+                                     void *node, void *row_start, void *live, void *descriptor,
+                                     void *codes, void *first_child, void *kind, void *mask,
+                                     void *list_start, void *listed, void *words, void *tiling,
+                                     void *out, int64_t scores_row, int64_t out_row,
+                                     int64_t nodes_here, int64_t nodes_above, int64_t mask_pitch,
+                                     int32_t level, int32_t normalize, int32_t type)
+{
+    return launch(xgr_mask_filter, "xgr_mask_filter", blocks, stream, scores, lse, node, row_start,
+                  live, descriptor, codes, first_child, kind, mask, list_start, listed, words,
+                  tiling, out, scores_row, out_row, nodes_here, nodes_above, mask_pitch, level,
+                  normalize, type);
 }
 
 }  // extern "C"

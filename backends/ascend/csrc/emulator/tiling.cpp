@@ -39,4 +39,10 @@ int tiling_beam_topk(const int64_t *s, int64_t *words, char *message, size_t roo
                  message, room);
 }
 
+int tiling_mask_filter(const int64_t *s, int64_t *words, char *message, size_t room)
+{
+    return write([s] { return xgr::mask_filter_tiling(s[0], s[1], s[2], s[3]); }, words, message,
+                 room);
+}
+
 }  // extern "C"

@@ -117,4 +117,31 @@ inline Tiling beam_topk_tiling(int64_t requests, int64_t rows, int64_t columns, 
     return words;
 }
 
+// Args:
+//   requests, rows, columns: axes B, R, K.
+//   cores: vector cores that the launch may use.
+// Throws: std::invalid_argument for a size that the kernel does not take.
+inline Tiling mask_filter_tiling(int64_t requests, int64_t rows, int64_t columns, int64_t cores)
+{
+    const char *const op = "mask_filter";
+    need(op, "B", requests, 1, MOST_REQUESTS);
+    need(op, "R", rows, 1, MOST_INT32);
+    need(op, "K", columns, 1, MOST_INT32);
+    need(op, "cores", cores, 1, MOST_CORES);
+    int64_t tile = 64;
+    while (tile < columns && tile < 4096) {
+        tile *= 2;
+    }
+    Tiling words(MASK_WORDS);
+    words[WORD_WORKSPACE] = 0;
+    words[WORD_CORES] = std::min(cores, rows);
+    words[MASK_REQUESTS] = requests;
+    words[MASK_ROWS] = rows;
+    words[MASK_COLUMNS] = columns;
+    words[MASK_TILE] = tile;
+    // from here on words of bits take fewer scalar accesses than the children themselves
+    words[MASK_DENSE] = 64;
+    return words;
+}
+
 }  // namespace xgr
