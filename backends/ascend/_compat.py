@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 from collections.abc import Iterator, Mapping
 from types import ModuleType
@@ -73,6 +74,7 @@ def call(name: str, /, **arguments: Any) -> Any:
     return operator(name)(**arguments)
 
 
+@functools.cache
 def operator(name: str) -> Any:
     """An operator of `torch.ops` by "namespace::name" or "namespace::name.overload"."""
     import torch

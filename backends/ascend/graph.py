@@ -16,6 +16,8 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import torch
+
 from xgr.backends.ascend import _compat
 
 LOG = logging.getLogger(__name__)
@@ -194,7 +196,7 @@ class Spaces:
     """What graphs are recorded in: a stream and a memory pool for each stream they run on."""
 
     def __init__(self) -> None:
-        self._of: dict[int, tuple[Any, Any]] = {}
+        self._of: dict[int, tuple[Any, Any, Any]] = {}
         self._updates = threading.local()
         self._turn = threading.Lock()
 
@@ -213,8 +215,8 @@ class Spaces:
         npu = _compat.npu()
         current = npu.current_stream()
         if current.npu_stream not in self._of:
-            self._of[current.npu_stream] = npu.Stream(), npu.graph_pool_handle()
-        side, pool = self._of[current.npu_stream]
+            self._of[current.npu_stream] = _space()
+        side, pool, _ = self._of[current.npu_stream]
         graph = npu.NPUGraph()
         side.wait_stream(current)
         with npu.stream(side):
@@ -228,3 +230,15 @@ class Spaces:
             graph.capture_end()
         current.wait_stream(side)
         return graph
+
+
+def _space() -> tuple[Any, Any, Any]:
+    """A stream, a pool, and a graph that holds the pool: it ends with the last graph in it."""
+    npu = _compat.npu()
+    side, pool, holder = npu.Stream(), npu.graph_pool_handle(), npu.NPUGraph()
+    side.wait_stream(npu.current_stream())
+    with npu.stream(side):
+        holder.capture_begin(pool=pool, capture_error_mode="thread_local")
+        torch.zeros(1, device="npu")
+        holder.capture_end()
+    return side, pool, holder

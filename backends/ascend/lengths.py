@@ -127,9 +127,12 @@ class Lengths:
             self.layout = (self.some_empty, *((c.first, c.end, c.count) for c in self.calls))
 
     def _paged(self, edges: list[int], lengths: list[int]) -> Sequence[Call]:
-        if self._packed:
-            # the rows of nobody are an element of their own: the last end must be the last row
-            return [Call(0, self._rows, 0, [*lengths, 1], 0, q_ends=[*edges[1:], self._rows])]
+        spare = self._rows - edges[-1]
+        if self._packed and spare <= self._tokens:
+            # the last end must be the last row: the rows of nobody are an element of their own,
+            # over as many keys, since a causal call takes no fewer
+            ends = [*edges[1:], self._rows]
+            return [Call(0, self._rows, 0, [*lengths, max(1, spare)], 0, q_ends=ends)]
         widths = [after - before for before, after in pairwise(edges)]
         filled = next((at for at, width in enumerate(widths) if not width), len(widths))
         if len(set(widths[:filled])) == 1 and not any(widths[filled:]):

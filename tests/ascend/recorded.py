@@ -49,6 +49,7 @@ class MetaTensors(AscendBackend):
         self._device = torch.device("meta")
 
 
+_compat.npu()  # brings the operators
 RT = Runtime("npu", MetaTensors())
 
 
