@@ -4,14 +4,13 @@ The first launch leaves the greatest candidate of each tile of each live row. In
 program takes a request and picks its survivors in rank order: the tile with the greatest candidate
 left is opened, gives that candidate, and keeps its next one as its greatest. A tile below the last
 survivor is never opened, so the search ends early where scores are peaked. Equal candidates come by
-tile, which is by row, then by code.
+tile, which is by row, then by code. The third launch puts survivors in their output rows.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 # Triton compiles the kernels from their source; their arguments are no Python values
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import triton
@@ -21,21 +20,25 @@ from xgr.backends.ascend.triton.grid import vector_cores
 from xgr.backends.ascend.triton.selection import tiles_of
 from xgr.backends.ascend.triton.strides import dense
 from xgr.ops.beam_step import LEAST
-from xgr.ops.dtype import float32
+from xgr.ops.dtype import float32, int32
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
 _LEAST = tl.constexpr(LEAST)
-# above every index
+# output rows that are written at a time
+CHUNK = 256
+# above every index and key
 _BEYOND = tl.constexpr(0x7FFFFFFF)
 
 
 def build(problem: Problem, context: Context) -> Launcher:
-    """Choose the tile and allocate the greatest candidates."""
+    """Choose the tile and allocate what the launches leave for each other."""
     a = problem.sizes
     tiles = tiles_of(problem)
     rows, requests, columns, targets = a["R"], a["B"], a["C"], a["RO"]
     tops: Any = context.empty((rows * tiles.count,), float32)
+    keys: Any = context.empty((targets,), int32)
+    values: Any = context.empty((targets,), float32)
     ranked = problem.flag("order") == "rank"
     grid = (vector_cores(),)
 
@@ -62,9 +65,13 @@ def build(problem: Problem, context: Context) -> Launcher:
         )  # fmt: skip
         pick_kernel[grid](
             scores, cumulative, row_start, live, row_start_out, out_width, tops,
-            parent, code, score, live_out, requests, columns, targets, pitch,
-            RANKED=ranked, TILES=tiles.count, BLOCK=tiles.block,
-            SLOTS=tiles.slots, WIDTH=tiles.width,
+            keys, values, live_out, requests, columns, pitch,
+            TILES=tiles.count, BLOCK=tiles.block, SLOTS=tiles.slots,
+        )  # fmt: skip
+        emit_kernel[grid](
+            keys, values, row_start, row_start_out, live_out, parent, code, score,
+            requests, columns, targets,
+            RANKED=ranked, WIDTH=tiles.width, CHUNK=min(CHUNK, tiles.width),
         )  # fmt: skip
 
     return beam_sort
@@ -101,103 +108,103 @@ def tops_kernel(
                 tl.store(tops + row * TILES + tile, tl.max(value, axis=0))
 
 
-@triton.jit(do_not_specialize=["requests", "columns", "targets", "pitch"])
+@triton.jit(do_not_specialize=["requests", "columns", "pitch"])
 def pick_kernel(
     scores, cumulative, row_start, live, row_start_out, out_width, tops,
-    parent, code, score, live_out, requests, columns, targets, pitch,
-    RANKED: tl.constexpr, TILES: tl.constexpr, BLOCK: tl.constexpr,
-    SLOTS: tl.constexpr, WIDTH: tl.constexpr,
+    keys, values, live_out, requests, columns, pitch,
+    TILES: tl.constexpr, BLOCK: tl.constexpr, SLOTS: tl.constexpr,
 ):  # fmt: skip
     """Requests, dealt to the programs in turn.
 
     What it takes:
         tops: float32 [rows, TILES], what `tops_kernel` left.
-        targets: rows of the outputs, which those of a request and of nobody make up.
-        SLOTS, WIDTH: powers of two from a request's tiles and output rows on.
+        keys, values: int32 and float32 [output rows], written: of each request's survivors, by
+            rank, (row - its first row) * columns + code, and the score.
+        SLOTS: power of two from a request's tiles on.
     """
-    ranks = tl.arange(0, WIDTH)
-    for b in range(tl.program_id(0), requests + 1, tl.num_programs(0)):
-        if b == requests:
-            begin = tl.load(row_start_out + b)
-            for at in range(begin, targets, WIDTH):
-                inside = ranks < targets - at
-                tl.store(parent + at + ranks, tl.zeros((WIDTH,), tl.int32), mask=inside)
-                tl.store(code + at + ranks, tl.zeros((WIDTH,), tl.int32), mask=inside)
-                nothing = tl.full((WIDTH,), float("-inf"), tl.float32)
-                tl.store(score + at + ranks, nothing, mask=inside)
-        else:
-            first = tl.load(row_start + b)
-            begin = tl.load(row_start_out + b)
-            room = tl.load(row_start_out + b + 1) - begin
-            width = tl.minimum(tl.load(out_width + b), room)
-            keys, values, found = _picked(
-                scores, cumulative, tops, pitch, columns, first, tl.load(live + b), width,
-                TILES, BLOCK, SLOTS, WIDTH,
-            )  # fmt: skip
-            if not RANKED:
-                keys, values = _by_path(keys, values, found, WIDTH)
-            alive = ranks < found
-            source = tl.where(alive, first + keys // columns, first)
-            tl.store(parent + begin + ranks, source, mask=ranks < room)
-            tl.store(
-                code + begin + ranks, tl.where(alive, keys % columns, 0), mask=ranks < room
-            )
-            tl.store(score + begin + ranks, values, mask=ranks < room)
-            tl.store(live_out + b, found)
-
-
-@triton.jit
-def _picked(
-    scores, cumulative, tops, pitch, columns, first, count, width,
-    TILES: tl.constexpr, BLOCK: tl.constexpr, SLOTS: tl.constexpr, WIDTH: tl.constexpr,
-):  # fmt: skip
-    """Survivors by rank: (row - first) * columns + code, scores (-inf behind them), how many."""
     slots = tl.arange(0, SLOTS)
     lanes = tl.arange(0, BLOCK)
-    ranks = tl.arange(0, WIDTH)
-    top = tl.load(
-        tops + first.to(tl.int64) * TILES + slots, mask=slots < count * TILES, other=-float("inf")
-    )
-    # code from which on a tile's candidates that equal its greatest are left
-    behind = tl.full((SLOTS,), -1, tl.int32)
-    keys = tl.zeros((WIDTH,), tl.int32)
-    values = tl.full((WIDTH,), float("-inf"), tl.float32)
-    found = 0
-    best = tl.max(top, axis=0)
-    # +inf: a request with a NaN or an infinite candidate is emptied
-    going = (best > -float("inf")) & (best < float("inf")) & (width > 0)
-    while going:
-        slot = tl.min(tl.where(top == best, slots, _BEYOND), axis=0)
-        after = tl.max(tl.where(slots == slot, behind, -1), axis=0)
-        row = (first + slot // TILES).to(tl.int64)
-        column = slot % TILES * BLOCK
-        value = _candidates(
-            scores, tl.load(cumulative + row), pitch, row, column, columns, BLOCK
-        )
-        lane = tl.min(tl.where((value == best) & (lanes > after), lanes, _BEYOND), axis=0)
-        left = (value < best) | ((value == best) & (lanes > lane))
-        following = tl.max(tl.where(left, value, float("-inf")), axis=0)
-        top = tl.where(slots == slot, following, top)
-        behind = tl.where(slots == slot, tl.where(following == best, lane, -1), behind)
-        keys = tl.where(ranks == found, slot // TILES * columns + column + lane, keys)
-        values = tl.where(ranks == found, best, values)
-        found += 1
+    for b in range(tl.program_id(0), requests, tl.num_programs(0)):
+        first = tl.load(row_start + b)
+        count = tl.load(live + b)
+        begin = tl.load(row_start_out + b)
+        width = tl.minimum(tl.load(out_width + b), tl.load(row_start_out + b + 1) - begin)
+        mine_tops = tops + first.to(tl.int64) * TILES
+        top = tl.load(mine_tops + slots, mask=slots < count * TILES, other=-float("inf"))
+        # code from which on a tile's candidates that equal its greatest are left
+        behind = tl.full((SLOTS,), -1, tl.int32)
+        found = 0
         best = tl.max(top, axis=0)
-        going = (best > -float("inf")) & (found < width)
-    return keys, values, found
+        # +inf: a request with a NaN or an infinite candidate is emptied
+        going = (best > -float("inf")) & (best < float("inf")) & (width > 0)
+        while going:
+            slot = tl.min(tl.where(top == best, slots, _BEYOND), axis=0)
+            after = tl.max(tl.where(slots == slot, behind, -1), axis=0)
+            row = (first + slot // TILES).to(tl.int64)
+            column = slot % TILES * BLOCK
+            value = _candidates(
+                scores, tl.load(cumulative + row), pitch, row, column, columns, BLOCK
+            )
+            lane = tl.min(tl.where((value == best) & (lanes > after), lanes, _BEYOND), axis=0)
+            left = (value < best) | ((value == best) & (lanes > lane))
+            following = tl.max(tl.where(left, value, float("-inf")), axis=0)
+            top = tl.where(slots == slot, following, top)
+            behind = tl.where(slots == slot, tl.where(following == best, lane, -1), behind)
+            tl.store(keys + begin + found, slot // TILES * columns + column + lane)
+            tl.store(values + begin + found, best)
+            found += 1
+            best = tl.max(top, axis=0)
+            going = (best > -float("inf")) & (found < width)
+        tl.store(live_out + b, found)
 
 
-@triton.jit
-def _by_path(keys, values, found, WIDTH: tl.constexpr):
-    """Keys ascending, and the scores that belong to them."""
+@triton.jit(do_not_specialize=["requests", "columns", "targets"])
+def emit_kernel(
+    keys, values, row_start, row_start_out, live_out, parent, code, score,
+    requests, columns, targets,
+    RANKED: tl.constexpr, WIDTH: tl.constexpr, CHUNK: tl.constexpr,
+):  # fmt: skip
+    """CHUNKs of the output rows of requests and of nobody, dealt to the programs in turn.
+
+    What it takes:
+        keys, values, live_out: what `pick_kernel` left.
+        WIDTH: power of two from a request's output rows on.
+        parent, code, score: [targets], by rank, or by key where RANKED is not set: a survivor's
+            place is then the number of keys below its own.
+    A key is taken apart as a scalar: the compiler divides vectors of integers as float32.
+    """
     ranks = tl.arange(0, WIDTH)
-    left = tl.where(ranks < found, keys, _BEYOND)
-    sorted_keys = tl.zeros((WIDTH,), tl.int32)
-    sorted_values = tl.full((WIDTH,), float("-inf"), tl.float32)
-    for place in range(0, found):
-        least = tl.min(left, axis=0)
-        value = tl.max(tl.where(left == least, values, float("-inf")), axis=0)
-        sorted_keys = tl.where(ranks == place, least, sorted_keys)
-        sorted_values = tl.where(ranks == place, value, sorted_values)
-        left = tl.where(left == least, _BEYOND, left)
-    return sorted_keys, sorted_values
+    lanes = tl.arange(0, CHUNK)
+    programs = tl.num_programs(0)
+    for b in range(0, requests + 1):
+        mine = b < requests
+        request = tl.minimum(b, requests - 1)
+        begin = tl.load(row_start_out + b)
+        end = tl.where(mine, tl.load(row_start_out + tl.minimum(b + 1, requests)), targets)
+        found = tl.where(mine, tl.load(live_out + request), 0)
+        first = tl.where(mine, tl.load(row_start + request), 0)
+        turn = (tl.program_id(0) + programs - b % programs) % programs
+        for chunk in range(turn * CHUNK, end - begin, programs * CHUNK):
+            sources = tl.zeros((CHUNK,), tl.int32) + first
+            codes = tl.zeros((CHUNK,), tl.int32)
+            kept = tl.full((CHUNK,), float("-inf"), tl.float32)
+            since = 0
+            until = found
+            if RANKED:
+                since = chunk
+                until = tl.minimum(chunk + CHUNK, found)
+            else:
+                all_keys = tl.load(keys + begin + ranks, mask=ranks < found, other=_BEYOND)
+            for rank in range(since, until):
+                key = tl.load(keys + begin + rank)
+                place = rank
+                if not RANKED:
+                    place = tl.sum((all_keys < key).to(tl.int32), axis=0)
+                here = lanes == place - chunk
+                sources = tl.where(here, first + key // columns, sources)
+                codes = tl.where(here, key % columns, codes)
+                kept = tl.where(here, tl.load(values + begin + rank), kept)
+            inside = lanes < end - begin - chunk
+            tl.store(parent + begin + chunk + lanes, sources, mask=inside)
+            tl.store(code + begin + chunk + lanes, codes, mask=inside)
+            tl.store(score + begin + chunk + lanes, kept, mask=inside)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import os
 
-# few, so that small cases are divided too
-_INTERPRETED = 3
-# Ascend910B3's, for kernels that are compiled without a device
-_CUBE = 20
+from xgr.backends.ascend import _compat, device, soc
+
+# few under the interpreter, so that small cases are divided too; as on this chip where kernels are
+# only compiled
+_INTERPRETED = soc.CoreGroup(3, 3)
+_COMPILED = "Ascend910B3"
 
 
 def interpreting() -> bool:
@@ -16,15 +19,22 @@ def interpreting() -> bool:
 
 
 def cube_cores() -> int:
-    """Cube cores of the current device; kernels with products have a program on each."""
-    if interpreting():
-        return _INTERPRETED
-    return _CUBE
+    """Cube cores of the device: programs of a kernel that has products, each with two AIVs."""
+    return _cores().cube
 
 
 def vector_cores() -> int:
-    """Vector cores of the current device."""
-    return _INTERPRETED if interpreting() else 2 * cube_cores()
+    """Vector cores of the device: programs of a kernel that has none."""
+    return _cores().vector
+
+
+@functools.cache
+def _cores() -> soc.CoreGroup:
+    if interpreting():
+        return _INTERPRETED
+    here = next(iter(_compat.missing()), None) is None
+    found = device.current() if here else soc.spec(_COMPILED)
+    return soc.CoreGroup(found.cube_cores, found.vector_cores)
 
 
 def power_of_two(count: int) -> int:

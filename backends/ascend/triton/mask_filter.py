@@ -131,5 +131,5 @@ def mask_kernel(
                 )
                 # a NaN is not below, and stays
                 score = tl.where(score < _LEAST, _LEAST, score)
-                score = tl.where(legal > 0, score, float("-inf"))
+                score = tl.where(legal == 1, score, float("-inf"))
                 tl.store(out + row * out_row + column + lanes, score, mask=inside)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from xgr.errors import Reason
 from xgr.ops.spec import Problem
 
-# what the unified buffer holds beside each other: greatest candidates, a tile, survivors
-MOST_SLOTS, MOST_BLOCK, MOST_WIDTH = 4096, 4096, 4096
-LEAST_BLOCK = 128
+# what the unified buffer holds: greatest candidates beside a tile, keys of a request's survivors
+MOST_SLOTS, MOST_BLOCK, MOST_WIDTH = 4096, 1024, 4096
+LEAST_BLOCK = 512
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,11 +149,11 @@ def shared_kernel(
                 acc += tl.dot(weight.to(tile_v.dtype), tile_v, input_precision="ieee")
                 top = higher
             total = tl.where(total == 0.0, 1.0, total)  # no keys
-            alive = (at_row[:, None] < count - row) & (at_head[None, :] < BLOCK_H) & (keys > 0)
+            alive = at_row < tl.where(keys > 0, count - row, 0)
             vectors = tl.reshape(acc / total[:, None], (BLOCK_R, BLOCK_H, BLOCK_D))
-            vectors = tl.where(alive[:, :, None], vectors, 0.0)
+            vectors = tl.where(alive[:, None, None], vectors, 0.0)
             stats = tl.reshape(top + tl.log(total), (BLOCK_R, BLOCK_H))
-            stats = tl.where(alive, stats, float("-inf"))
+            stats = tl.where(alive[:, None], stats, float("-inf"))
             place = (
                 at_row[:, None, None] * out_row
                 + at_head[None, :, None] * out_head
