@@ -2,6 +2,8 @@
 //
 // Where a runtime defines fake_acl_launch, launches go to it, to be run now or, while a stream is
 // captured, at each replay; else they run at once.
+#include <dlfcn.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,10 +15,21 @@
 #include "../kernels/kv_reorder.cpp"
 #include "../kernels/mask_filter.cpp"
 
-extern "C" int fake_acl_launch(void *stream, void (*run)(const void *blob), const void *blob,
-                               size_t bytes) __attribute__((weak));
-
 namespace {
+
+using Runtime = int (*)(void *stream, void (*run)(const void *blob), const void *blob,
+                        size_t bytes);
+
+// The runtime of this process, which need not be visible to libraries loaded after it.
+Runtime runtime()
+{
+    static const Runtime found = [] {
+        void *library = dlopen("libascendcl.so", RTLD_LAZY | RTLD_NOLOAD);
+        void *symbol = dlsym(library != nullptr ? library : RTLD_DEFAULT, "fake_acl_launch");
+        return reinterpret_cast<Runtime>(symbol);
+    }();
+    return found;
+}
 
 std::string error;
 bool launching = false;
@@ -55,8 +68,8 @@ uint32_t launch(void (*kernel)(Args...), const char *name, uint32_t blocks, void
     int code = 0;
     launching = true;
     error.clear();
-    if (fake_acl_launch != nullptr) {
-        code = fake_acl_launch(stream, &Launch<Args...>::run, &one, sizeof(one));
+    if (runtime() != nullptr) {
+        code = runtime()(stream, &Launch<Args...>::run, &one, sizeof(one));
     } else {
         Launch<Args...>::run(&one);
     }
