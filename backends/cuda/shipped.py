@@ -51,7 +51,8 @@ def shipped_problems(op: str, sample: bool = False) -> Iterator[Problem]:
     models = MODELS[:1] if sample else MODELS
     for kind, model, batch in product(kinds if typed else ("float32",), models, BATCHES):
         known = {**REST, **model, **batch, "RO": batch["R"]}
-        for values in product(*flags.values()):
+        rows = (batch["B"], batch["R"]) if op == "beam_step" else (batch["R"],)
+        for known["R"], *values in product(rows, *flags.values()):
             chosen = dict(zip(flags, values, strict=True))
             if not _posed(op, chosen):
                 continue
@@ -80,7 +81,10 @@ def shipped_arguments(problem: Problem, empty: Empty) -> Iterator[dict[str, Any]
         yield {**tensors, **scalars}
         return
     codes, requests = sizes["K"], sizes["B"]
-    for level, described in product((0, 1), (False, True)):
+    levels: tuple[int, ...] = (0, 1)
+    if problem.op == "beam_step":  # the first level of a search has one row a request
+        levels = (0,) if sizes["R"] == requests else (1,)
+    for level, described in product(levels, (False, True)):
         made: dict[str, Any] = {}
         if "trie" in structs:
             made[structs["trie"]] = _trie(empty, codes, described)

@@ -60,6 +60,19 @@ def test_levels_of_wide_groups_and_many_splits(flags: dict[str, Any]) -> None:
     assert result.outcome is Outcome.OK, result.notes
 
 
+@pytest.mark.parametrize("flags", [
+    {"data": "ties", "items": 700, "filters": "exclude"},
+    {"data": "nan", "normalize": "level", "order": "rank"},
+    {"data": "flat", "trie": False, "normalize": "level"},
+    {"data": "minus_inf", "normalize": "children", "width": "ragged"},
+])  # fmt: skip
+def test_a_level_of_one_row_and_many_survivors(flags: dict[str, Any]) -> None:
+    """Every tile of the row is a group there."""
+    case = a_case(2, 2, 1100, 300, **{"level": 0, "items": 2000} | flags)
+    result = run_case(interpreted(), "cuda.triton", case)
+    assert result.outcome is Outcome.OK, result.notes
+
+
 @pytest.mark.parametrize("data", ["flat", "ties", "extreme"])
 def test_more_tiles_than_are_opened(data: str) -> None:
     """Groups of many tiles that are all as good as the worst kept: tiles are cut too."""

@@ -135,7 +135,15 @@ def scan_rows(
         tl.store(norm + row, lse)
     elif norm is not None:
         lse = tl.load(norm + row)
-    group = row.to(tl.int64) * SLOTS + tl.arange(0, SLOTS)
+    slot = tl.arange(0, SLOTS)
+    if LOG == 0:
+        # a group is a tile, however many there are
+        tl.debug_barrier()
+        size = K
+        if TRIE:
+            size = count
+        best = tl.load(tile_max + slot, mask=slot * _TILE < size, other=EMPTY)
+    group = row.to(tl.int64) * SLOTS + slot
     tl.store(group_max + group, score_key(best, base, lse, STRICT))
 
 
@@ -212,13 +220,14 @@ def _read(
                 spoilt = tl.max(is_nan(x).to(tl.int32), 1) != 0
                 key = tl.where(spoilt, NAN, key)
             tl.store(tile_max + tile, key, mask=tile * _TILE < count)
-            if GATHER:
-                group = tile >> shift
-            else:
-                key = tl.max(tl.reshape(key, [TILES // RATIO, RATIO]), 1)
-                group = (at // _TILE >> LOG) + tl.arange(0, TILES // RATIO)
-            of_group = group[:, None] == slots[None, :]
-            best = tl.maximum(best, tl.max(tl.where(of_group, key[:, None], EMPTY), 0))
+            if LOG > 0:
+                if GATHER:
+                    group = tile >> shift
+                else:
+                    key = tl.max(tl.reshape(key, [TILES // RATIO, RATIO]), 1)
+                    group = (at // _TILE >> LOG) + tl.arange(0, TILES // RATIO)
+                of_group = group[:, None] == slots[None, :]
+                best = tl.maximum(best, tl.max(tl.where(of_group, key[:, None], EMPTY), 0))
     return top, total, best
 
 

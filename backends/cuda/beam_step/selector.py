@@ -20,6 +20,9 @@ from xgr.registry.kernel import Context
 # there, or it takes fewer and spills
 REGISTERS, SHARED_REGISTERS = 65536, 128
 
+# tiles of a row, at most, that are groups each
+_EACH = 1024
+
 _NORMS = {"level": ROW, "children": CHILDREN}
 
 
@@ -56,9 +59,8 @@ class Selector:
         self._blocks = replace(Blocks(), **context.config)
         chained = bool(self._blocks.chained and architecture() >= 90 and not interpreting())
         self._chain = {"CHAINED": chained} | ({"launch_pdl": True} if chained else {})
-        # eight groups a row: as many are cut as are then opened where W rows have W survivors
-        self._slots = 8 if columns <= 8192 else 32
         self._tiles = -(-columns // TILE)
+        self._slots = self._groups_of_row()
         self._log = power(-(-self._tiles // self._slots)).bit_length() - 1
 
         empty = context.empty
@@ -169,6 +171,17 @@ class Selector:
             SPARE=blocks.spare, TRIE=constrained, RANKED=self._ranked, ROWS=32, COMPARED=256,
             num_warps=4, **self._chain,
         )  # fmt: skip
+
+    def _groups_of_row(self) -> int:
+        """Groups that the tiles of a row are divided into.
+
+        Eight: as many are cut as are then opened where W rows have W survivors. Fewer rows, as at
+        the first level, would have too few for a floor: each tile is one then.
+        """
+        few = 8 if self._columns <= 8192 else 32
+        if self._rows * few < self._targets and self._tiles <= _EACH:
+            return power(self._tiles)
+        return few
 
     def _width(self) -> int:
         """A usual number of output rows of a request."""
