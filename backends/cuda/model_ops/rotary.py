@@ -2,8 +2,8 @@
 # mypy: disable-error-code="no-untyped-def,untyped-decorator"
 """The norm, rotation and K/V write of some heads of one token, on the device.
 
-A program holds 512 pairs (low, high) of elements, four a thread: then the model's 16 bits and the
-table's 32 lie in the same threads, and nothing passes through shared memory.
+A program holds 512 pairs (low, high) of elements, eight a thread. Long prompts are bound by the
+instructions that are issued, and half of those are a thread's own, whatever it holds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-PAIRS, WARPS = 512, 4
+PAIRS, WARPS = 512, 2
 
 
 def blocks(heads: int, groups: int, size: int) -> tuple[tuple[int, int], int]:
@@ -49,37 +49,38 @@ def rotate_heads(
     F: tl.constexpr = D // 2
     head = part * BLOCK_H + tl.arange(0, BLOCK_H)[:, None]
     pair = tl.arange(0, BLOCK_F)[None, :]
-    inside = pair < F
-    is_q, is_k = inside & (head < H), inside & (head >= H) & (head < H + G)
-    is_v = inside & (head >= H + G) & (head < H + 2 * G)
+    inside = (pair < F) & (head < H + 2 * G)
+    is_q, is_v = head < H, head >= H + G
 
     low, high = low_raw.to(tl.float32), high_raw.to(tl.float32)
     if NORM_Q or NORM_K:
         mean = tl.sum(low * low + high * high, axis=1) / D
         scale = tl.rsqrt(mean + eps)[:, None]
-        if NORM_Q:
-            low = tl.where(is_q, low * (scale * _weights(q_norm, pair, is_q)), low)
-            high = tl.where(is_q, high * (scale * _weights(q_norm + F, pair, is_q)), high)
-        if NORM_K:
-            low = tl.where(is_k, low * (scale * _weights(k_norm, pair, is_k)), low)
-            high = tl.where(is_k, high * (scale * _weights(k_norm + F, pair, is_k)), high)
-    turns = (is_q | is_k) & alive
-    c, s = _weights(cos, pair, turns), _weights(sin, pair, turns)
-    turned_low = tl.where(alive, low * c - high * s, 0.0).to(out.dtype.element_ty)
-    turned_high = tl.where(alive, high * c + low * s, 0.0).to(out.dtype.element_ty)
+        # one load of weights a head, whichever they are, as below one store: what a head does with
+        # another's weights or place would be issued too
+        if NORM_Q and NORM_K:
+            gain = tl.where(is_q, q_norm + pair, k_norm + pair)
+            normed = inside & (head < H + G)
+        elif NORM_Q:
+            gain, normed = tl.broadcast_to(q_norm + pair, inside.shape), inside & is_q
+        else:
+            gain, normed = tl.broadcast_to(k_norm + pair, inside.shape), inside & ~is_q & ~is_v
+        low = tl.where(normed, low * (scale * tl.load(gain, mask=normed, other=0)), low)
+        high = tl.where(normed, high * (scale * tl.load(gain + F, mask=normed, other=0)), high)
+    turns = inside & (head < H + G) & alive
+    c, s = _table(cos, pair, turns), _table(sin, pair, turns)
+    kind = out.dtype.element_ty
+    turned_low = tl.where(alive, low * c - high * s, 0.0).to(kind)
+    turned_high = tl.where(alive, high * c + low * s, 0.0).to(kind)
 
-    place = out + head * out_head + pair
-    tl.store(place, turned_low, mask=is_q)
-    tl.store(place + F, turned_high, mask=is_q)
-    place = k + (head - H) * k_head + pair
-    tl.store(place, turned_low, mask=is_k & alive)
-    tl.store(place + F, turned_high, mask=is_k & alive)
-    place = v + (head - H - G) * v_head + pair
-    tl.store(place, low_raw, mask=is_v & alive)
-    tl.store(place + F, high_raw, mask=is_v & alive)
+    own = tl.where(head < H + G, k + (head - H) * k_head, v + (head - H - G) * v_head)
+    place = tl.where(is_q, out + head * out_head, own) + pair
+    there = inside & (is_q | alive)
+    tl.store(place, tl.where(is_v, low_raw, turned_low), mask=there)
+    tl.store(place + F, tl.where(is_v, high_raw, turned_high), mask=there)
 
 
 @triton.jit
-def _weights(row, pair, chosen):
+def _table(row, pair, chosen):
     """Half a row for each chosen head, float32 [heads, pairs]: read once a head, from the cache."""
     return tl.load(tl.broadcast_to(row + pair, chosen.shape), mask=chosen, other=0).to(tl.float32)
