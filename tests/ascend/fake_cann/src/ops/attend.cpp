@@ -108,6 +108,10 @@ bool masked(const Attention& call, int64_t batch, int64_t i, int64_t j, int64_t 
   }
   if (!call.mask.given) return false;
   View row = call.mask;
+  if (row.rank() == 2 && queries == 1 && row.dim(0) == call.batches) {
+    const View entry = row.select(0, batch).select(0, j);
+    return get_whole(entry.dtype, entry.data) != 0;
+  }
   if (row.rank() == 4) row = row.select(0, row.dim(0) == 1 ? 0 : batch).select(0, 0);
   if (row.rank() == 3) row = row.select(0, row.dim(0) == 1 ? 0 : batch);
   const View entry = row.select(0, i).select(0, j);

@@ -186,6 +186,15 @@ void check_mask(const Attention& a, int64_t length, int64_t whole) {
   require(a.sparse != 1 || a.mask.given, "sparse_mode 1 needs an atten_mask");
   if (!a.mask.given) return;
   require(a.layout != "TND", "layout TND takes the fixed mask only");
+  if (length == 1) {
+    // sparse_mode means nothing then, so a fixed mask would be read as one of the tokens
+    require(a.mask.dim(-1) >= whole && a.mask.dim(-1) < whole + 32 &&
+                (a.mask.rank() == 2 ? a.mask.dim(0) == a.batches : a.mask.dim(-2) == 1),
+            "atten_mask is " + a.mask.shape() + " for one query a batch, need [" +
+                number(a.batches) + ", " + number(whole) + "] or [..., 1, " + number(whole) +
+                "]: sparse_mode is ignored then; leave the mask out");
+    return;
+  }
   require(a.mask.rank() >= 2 && a.mask.rank() <= 4 && a.mask.dim(-1) >= whole &&
               a.mask.dim(-2) >= length,
           "atten_mask is " + a.mask.shape() + ", need [..., " + number(length) + ", " +
