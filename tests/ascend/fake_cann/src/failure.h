@@ -42,6 +42,8 @@ int guarded(const char* call, Body body) {
     return 0;
   } catch (const Refused& e) {
     return fail(e.code, std::string(call) + ": " + e.what());
+  } catch (const std::exception& e) {  // a fault that a kernel of our own ran into
+    return fail(kDevice, std::string(call) + ": " + e.what());
   }
 }
 
