@@ -12,10 +12,12 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from xgr.errors import Reason
+from xgr.errors import InputError, Reason
 from xgr.ops.array import Array
 from xgr.ops.dtype import DType
-from xgr.registry.kernel import Kernel
+from xgr.ops.spec import Problem
+from xgr.registry.kernel import Config, Kernel
+from xgr.registry.outline import Outline
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,23 @@ class Backend(ABC):
     @abstractmethod
     def kernels(cls) -> Iterable[Kernel]:
         """Its kernel records, on any machine; bodies are imported on bind."""
+
+    @classmethod
+    def planned(cls, model: str) -> Backend:
+        """A backend that explains choices for a device model that need not be here.
+
+        Raises:
+            InputError: the model is not known, or this backend knows none without its device.
+        """
+        raise InputError(f"{cls.name} plans for the device that is here only, not for {model!r}")
+
+    def facts(self) -> Sequence[str]:
+        """What is known of the device, for people: a line each."""
+        return (f"{self.device}: {self.cores} cores",)
+
+    def outline(self, kernel: Kernel, problem: Problem, config: Config) -> Outline | None:
+        """What a launch of a kernel runs on the device, where the backend can tell."""
+        return None
 
     @property
     def arch(self) -> str:

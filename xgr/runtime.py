@@ -42,6 +42,18 @@ def runtime(device: str = "cpu") -> Runtime:
     return _runtime(device)  # runtime() and runtime(device="cpu") are one
 
 
+def planned(device: str, model: str) -> Runtime:
+    """A runtime that explains choices for a device model that need not be here: "Ascend910B1".
+
+    It has no arrays.
+
+    Raises:
+        BackendMissing: the device has no backend.
+        InputError: the backend does not know the model, or none without its device.
+    """
+    return Runtime(device, discover.load(device).planned(model))
+
+
 @functools.cache
 def _runtime(device: str) -> Runtime:
     backend_class = discover.load(device)
@@ -160,7 +172,10 @@ class Runtime:
         choice = self._select(op, problem, kernel)
         parts = [self._explain(p, self._part(p, problem)) for p in choice.parts]
         tuned = (op, problem.dtype) in self._tables.by_key
-        return Explanation(choice, parts, has_table=tuned)
+        outline = None
+        if choice.kernel is not None:
+            outline = self.backend.outline(choice.kernel, choice.problem, choice.config)
+        return Explanation(choice, parts, has_table=tuned, outline=outline)
 
     def problem(self, op: str, **arguments: Any) -> Problem:
         """The problem that a call with these arguments poses.

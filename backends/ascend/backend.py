@@ -7,11 +7,14 @@ from typing import Any
 
 from xgr.backends.ascend import STANDING, _compat, soc
 from xgr.backends.ascend.kernels import KERNELS
+from xgr.backends.ascend.outline import outline
 from xgr.backends.base import Backend, Event, Graph, Memory, Probe, Stream
 from xgr.backends.host import host_array, slug
 from xgr.errors import BackendMissing, InputError, Reason
 from xgr.ops.dtype import DType, dtype
-from xgr.registry.kernel import Kernel
+from xgr.ops.spec import Problem
+from xgr.registry.kernel import Config, Kernel
+from xgr.registry.outline import Outline
 
 # work of the shared and the unshared stage where nothing is known of a batch: groups 1 and 2
 _WORK = 3, 1
@@ -83,6 +86,14 @@ class AscendBackend(Backend):
     def kernels(cls) -> Iterable[Kernel]:
         """One or more an op."""
         return KERNELS
+
+    def facts(self) -> Sequence[str]:
+        """Cores and memory of the chip, and where the figures come from."""
+        return self.soc.facts()
+
+    def outline(self, kernel: Kernel, problem: Problem, config: Config) -> Outline | None:
+        """What a launch runs, on which cores, with what memory on the chip."""
+        return outline(kernel, problem, config, self.soc)
 
     @property
     def arch(self) -> str:

@@ -93,6 +93,11 @@ def tnd(heads: int, kv_heads: int, size: int) -> Iterator[Reason]:
         yield Reason("layout", f"TND with d={size}, H={heads}, G={kv_heads}", need, "use BSND")
 
 
+def takes_packed(heads: int, kv_heads: int, size: int) -> bool:
+    """Whether the library takes packed queries of a model."""
+    return not tuple(tnd(heads, kv_heads, size))
+
+
 def _blocks(call: Fia) -> Iterator[Reason]:
     if not call.block:
         return

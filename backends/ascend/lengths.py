@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from xgr.backends.ascend import constraints, graph
+from xgr.backends.ascend import graph
 from xgr.backends.ascend.constraints import BLOCK
 from xgr.backends.ascend.host import send
 from xgr.errors import InputError
@@ -152,8 +152,3 @@ class Lengths:
                 first, count = start // BLOCK, -(-n // BLOCK)
                 host[at, :count] = torch.arange(first, first + count, dtype=torch.int32)
         send(host, self.table)
-
-
-def takes_packed(heads: int, kv_heads: int, size: int) -> bool:
-    """Whether the library takes packed queries of a model."""
-    return not tuple(constraints.tnd(heads, kv_heads, size))

@@ -52,6 +52,18 @@ class SocSpec:
         """Bytes of UB that a kernel may plan with: 8 KiB and 256 bytes are the system's."""
         return self.ub - 8 * KIB - 256
 
+    def facts(self) -> tuple[str, ...]:
+        """The figures, for people: a line each."""
+        kib = {name: getattr(self, name) // KIB for name in ("l1", "l0a", "l0b", "l0c", "ub")}
+        return (
+            f"{self.name}: {self.cube_cores} AIC and {self.vector_cores} AIV, NPU architecture "
+            f"{self.arch}, L2 {self.l2 // MIB} MiB in lines of {self.l2_line} bytes",
+            f"  AIC: L1 {kib['l1']} KiB, L0A {kib['l0a']} KiB, L0B {kib['l0b']} KiB, L0C "
+            f"{kib['l0c']} KiB, table of biases {self.bias_table} bytes",
+            f"  AIV: UB {kib['ub']} KiB, of which a kernel plans with {self.usable_ub} bytes",
+            f"  source: {self.source}",
+        )
+
 
 _LARGE = ("Ascend910B1", "Ascend910B2", "Ascend910B2C")
 _LARGE_A3 = ("Ascend910_9381", "Ascend910_9382", "Ascend910_9391", "Ascend910_9392")
@@ -128,8 +140,17 @@ def partition(soc: SocSpec, shared: float, unshared: float) -> tuple[CoreGroup, 
     """
     if min(shared, unshared) < 0 or shared + unshared <= 0:
         raise InputError(f"work of {shared} and {unshared}, need 0 or more and not both 0")
-    ratio = soc.vector_cores // soc.cube_cores
     cubes = round(soc.cube_cores * shared / (shared + unshared))
-    cubes = min(max(cubes, 1), soc.cube_cores - 1)
-    rest = soc.cube_cores - cubes
-    return CoreGroup(cubes, ratio * cubes), CoreGroup(rest, ratio * rest)
+    return divided(soc, min(max(cubes, 1), soc.cube_cores - 1))
+
+
+def divided(soc: SocSpec, shared: int) -> tuple[CoreGroup, CoreGroup]:
+    """Core groups of `shared` AIC with the AIVs beside them, and of the rest.
+
+    Raises:
+        InputError: a group has no AIC.
+    """
+    if not 1 <= shared < soc.cube_cores:
+        raise InputError(f"shared={shared} AIC of {soc.cube_cores}, need 1..{soc.cube_cores - 1}")
+    ratio, rest = soc.vector_cores // soc.cube_cores, soc.cube_cores - shared
+    return CoreGroup(shared, ratio * shared), CoreGroup(rest, ratio * rest)

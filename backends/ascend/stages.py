@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from xgr.backends.ascend import constraints
+from xgr.backends.ascend.soc import CoreGroup, SocSpec, divided, partition
 from xgr.errors import Reason
 from xgr.ops.dtype import dtype
 from xgr.ops.spec import Problem
-from xgr.registry.kernel import Kernel
+from xgr.registry.kernel import Config, Kernel
 
 _ROOM = f"{__name__.rpartition('.')[0]}.attention"
 
@@ -46,6 +47,29 @@ def stage_work(problem: Problem) -> tuple[float, float]:
     shared = max(a["T"] * size, per_key * a["T"] // max(1, a["B"]) // 256)
     unshared = max(a["R"] * a["S"] * size, per_key * a["S"] // 256)
     return float(shared), float(unshared)
+
+
+def stage_groups(problem: Problem, config: Config, soc: SocSpec) -> tuple[CoreGroup, CoreGroup]:
+    """Core groups of the stages: as many AIC as a tuned table says, else in proportion to work."""
+    if "shared" in config:
+        return divided(soc, config["shared"])
+    return partition(soc, *stage_work(problem))
+
+
+def splits(problem: Problem, cores: int, arch: int) -> Sequence[Config]:
+    """Core groups worth measuring: eighths of the AICs for the shared stage."""
+    return [{"shared": n} for n in sorted({max(1, cores * i // 8) for i in range(3, 8)})]
+
+
+# logits of linear_lse that are in memory at once, 64 MiB, which the chip's cache holds; the least
+# columns of a part
+LOGITS, COLUMNS = 1 << 24, 1024
+
+
+def lse_parts(rows: int, vocab: int) -> tuple[int, int]:
+    """Columns of the head whose logits linear_lse has at once, and in how many parts."""
+    columns = min(vocab, max(COLUMNS, LOGITS // max(rows, 1)))
+    return columns, -(-vocab // columns)
 
 
 STAGE_KERNELS: tuple[Kernel, ...] = (
@@ -88,6 +112,7 @@ STAGE_KERNELS: tuple[Kernel, ...] = (
         dtypes=constraints.FIA_DTYPES,
         rule=both,
         tunables=("shared",),
+        space=splits,
     ),
     Kernel(
         "prefill_attention",

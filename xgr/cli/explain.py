@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
 
 from xgr.cli import options
 from xgr.errors import InputError
+from xgr.models.steps import Step, decode_step
 from xgr.ops import spec
 from xgr.ops.spec import Flag, OpSpec, Problem
-from xgr.runtime import runtime
+from xgr.registry.explain import Explanation
+from xgr.registry.select import Choice
+from xgr.runtime import Runtime, planned, runtime
+
+# names in place of an op the step of a whole decode
+STEP = "decode"
 
 
 def explain(
-    op: Annotated[str, typer.Argument(help="Op, as `xgr ops list` names it.")],
+    op: Annotated[
+        str, typer.Argument(help=f"Op, as `xgr ops list` names it, or {STEP}: all ops of a step.")
+    ],
     sizes: Annotated[list[str], typer.Argument(help="Axis sizes and flags: R=512 order=rank.")],
     device: options.Device = "cpu",
+    soc: Annotated[
+        str | None,
+        typer.Option(help="Plan for this chip, which need not be here: Ascend910B1."),
+    ] = None,
     dtype: Annotated[str, typer.Option(help="Model dtype.")] = "float32",
     kernel: Annotated[str | None, typer.Option(help="Force this kernel.")] = None,
     as_json: options.JsonFlag = False,
@@ -26,10 +39,58 @@ def explain(
 
     Example: xgr explain beam_sort B=1 R=512 C=256 RO=128 order=rank
     """
-    rt = runtime(device)
+    rt = runtime(device) if soc is None else planned(device, soc)
+    if op == STEP:
+        _explain_step(rt, sizes, dtype, as_json)
+        return
     rt.kernels(op)  # an unknown op lists the known ones
     found = rt.explain(op, _problem(spec(op), sizes, dtype), kernel)
     typer.echo(json.dumps(found.to_json(), indent=1) if as_json else str(found))
+
+
+def _explain_step(rt: Runtime, sizes: Sequence[str], dtype: str, as_json: bool) -> None:
+    """The chosen kernel of every op of a decode step, and what it runs where the backend tells."""
+    steps = list(decode_step(_numbers(sizes), dtype, rt.backend.kv_mode))
+    found = [(step, rt.explain(step.problem.op, step.problem)) for step in steps]
+    if as_json:
+        told = [{"what": s.what, "times": s.times, **e.to_json()} for s, e in found]
+        typer.echo(json.dumps(told, indent=1))
+        return
+    for text in rt.backend.facts():
+        typer.echo(text)
+    for step, explanation in found:
+        for text in (*_lines(step, explanation), *_divided(rt, explanation.choice)):
+            typer.echo(text)
+
+
+def _lines(step: Step, explanation: Explanation) -> Iterator[str]:
+    choice, outline = explanation.choice, explanation.outline
+    name = choice.kernel.name if choice.kernel else f"composed of {', '.join(choice.parts)}"
+    times = f"{step.times} x " if step.times > 1 else ""
+    yield f"{step.what}: {times}{choice.problem.op} by {name}"
+    if outline is not None:
+        yield from (f"  {text}" for text in outline.lines())
+    for part in explanation.parts:
+        yield from (f"  {text}" for text in (part.outline.lines() if part.outline else ()))
+
+
+def _divided(rt: Runtime, choice: Choice) -> Iterator[str]:
+    """How kernels that were not chosen would divide the cores; a tuned table may choose them."""
+    for candidate in choice.candidates:
+        if candidate.verdict == "beaten":
+            outline = rt.backend.outline(candidate.kernel, choice.problem, {})
+            for text in outline.groups if outline is not None else ():
+                yield f"  or {candidate.kernel.name}: core groups: {text}"
+
+
+def _numbers(sizes: Sequence[str]) -> dict[str, int]:
+    found = {}
+    for text in sizes:
+        name, equals, value = text.partition("=")
+        if not equals or not value.isdecimal():
+            raise InputError(f"{text!r} is no axis size, as R=512 is")
+        found[name] = int(value)
+    return found
 
 
 def _problem(declared: OpSpec, sizes: list[str], dtype: str) -> Problem:

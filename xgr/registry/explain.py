@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from xgr.registry.outline import Outline
 from xgr.registry.select import Choice
 from xgr.registry.table import Entry
 
@@ -19,12 +20,14 @@ class Explanation:
         parts: the explanations of the ops that the registry composes.
         refused_tables: tuned tables that were found and not used, with the reason.
         has_table: some table covers the op and dtype.
+        outline: what a launch runs on the device, where the backend can tell.
     """
 
     choice: Choice
     parts: Sequence[Explanation] = ()
     refused_tables: Sequence[str] = ()
     has_table: bool = False
+    outline: Outline | None = None
 
     def to_json(self) -> Mapping[str, Any]:
         """The same content as plain types."""
@@ -47,6 +50,7 @@ class Explanation:
             ],
             "parts": [p.to_json() for p in self.parts],
             "tuned": self.has_table,
+            "outline": self.outline.to_json() if self.outline else None,
             "refused_tables": list(self.refused_tables),
         }
 
@@ -61,6 +65,7 @@ class Explanation:
         lines += [f"{indent}  {text}" for text in _times(choice.entry)]
         if choice.config:
             lines.append(f"{indent}  config: {dict(choice.config)}")
+        lines += [f"{indent}  runs {text}" for text in self.outline.lines()] if self.outline else []
         for c in choice.candidates:
             why = "; ".join(str(r) for r in c.reasons)
             if c.verdict == "beaten":

@@ -9,8 +9,9 @@ from __future__ import annotations
 from torch import Tensor
 
 from xgr.backends.ascend.aten.rows import Rows
+from xgr.backends.ascend.constraints import takes_packed
 from xgr.backends.ascend.fia import Prompts
-from xgr.backends.ascend.lengths import Lengths, takes_packed
+from xgr.backends.ascend.lengths import Lengths
 from xgr.backends.ascend.strides import need_dense
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher

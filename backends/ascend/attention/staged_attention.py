@@ -16,8 +16,7 @@ from xgr.backends.ascend.aten.rows import Rows
 from xgr.backends.ascend.attention.merge_attention import Merge
 from xgr.backends.ascend.attention.shared_attention import NO_SCORE, Shared
 from xgr.backends.ascend.device import current
-from xgr.backends.ascend.soc import partition
-from xgr.backends.ascend.stages import stage_work
+from xgr.backends.ascend.stages import stage_groups
 from xgr.backends.ascend.streams import Stream
 from xgr.backends.ascend.strides import need_dense
 from xgr.backends.ascend.unshared import Unshared
@@ -33,8 +32,7 @@ def build(problem: Problem, context: Context) -> Launcher:
 
 def build_split(problem: Problem, context: Context) -> Launcher:
     """The same, with a stream and a core group for each stage."""
-    shared, unshared = stage_work(problem)
-    groups = partition(current(), context.config.get("shared", shared), unshared)
+    groups = stage_groups(problem, context.config, current())
     return _StagedAttention(problem, context, [Stream(group) for group in groups])
 
 

@@ -8,21 +8,16 @@ import torch
 from torch import Tensor
 
 from xgr.backends.ascend.model_ops.linear_logits import product
+from xgr.backends.ascend.stages import lse_parts
 from xgr.ops.dtype import float32
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
-
-# logits that are in memory at once: 64 MiB, which the chip's cache holds
-LOGITS = 1 << 24
-# least columns of a part
-COLUMNS = 1024
 
 
 def build(problem: Problem, context: Context) -> Launcher:
     """Workspace: logits of a part, float32 [R * columns], and of each part its sums [R, parts]."""
     rows, vocab = problem.sizes["R"], problem.sizes["V"]
-    columns = min(vocab, max(COLUMNS, LOGITS // max(rows, 1)))
-    parts = -(-vocab // columns)
+    columns, parts = lse_parts(rows, vocab)
     logits: Any = context.empty((rows * columns,), float32)
     sums: Any = context.empty((rows, parts), float32)
 
