@@ -4,9 +4,7 @@
 // captured, at each replay; else they run at once.
 #include <dlfcn.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -32,7 +30,6 @@ Runtime runtime()
 }
 
 std::string error;
-bool launching = false;
 
 // A kernel with its arguments, copied as a launch that is recorded has to keep them.
 template <typename... Args> struct Launch {
@@ -41,22 +38,13 @@ template <typename... Args> struct Launch {
     uint32_t blocks;
     std::tuple<Args...> arguments;
 
+    // Throws: emulated::Fault for a hazard, which a runtime that runs it later has to report.
     static void run(const void *blob)
     {
         const Launch &self = *static_cast<const Launch *>(blob);
-        error.clear();
-        try {
-            emulated::Machine::instance().launch(self.name, static_cast<int>(self.blocks), [&] {
-                std::apply(self.kernel, self.arguments);
-            });
-        } catch (const std::exception &fault) {
-            error = fault.what();
-            if (!launching) {
-                // a replay has nobody to tell
-                std::fprintf(stderr, "emulated kernel: %s\n", error.c_str());
-                std::abort();
-            }
-        }
+        emulated::Machine::instance().launch(self.name, static_cast<int>(self.blocks), [&] {
+            std::apply(self.kernel, self.arguments);
+        });
     }
 };
 
@@ -65,16 +53,18 @@ uint32_t launch(void (*kernel)(Args...), const char *name, uint32_t blocks, void
                 Given... given)
 {
     const Launch<Args...> one{kernel, name, blocks, {(Args)given...}};
-    int code = 0;
-    launching = true;
     error.clear();
-    if (runtime() != nullptr) {
-        code = runtime()(stream, &Launch<Args...>::run, &one, sizeof(one));
-    } else {
+    try {
+        if (runtime() != nullptr) {
+            return static_cast<uint32_t>(
+                runtime()(stream, &Launch<Args...>::run, &one, sizeof(one)));
+        }
         Launch<Args...>::run(&one);
+    } catch (const std::exception &fault) {
+        error = fault.what();
+        return 1;
     }
-    launching = false;
-    return code != 0 || !error.empty() ? 1 : 0;
+    return 0;
 }
 
 }  // namespace

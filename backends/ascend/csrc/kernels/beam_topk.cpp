@@ -133,7 +133,7 @@ private:
             rows += inputs_.Size(request);
         }
         units_ = rows * tiles_;
-        cores_ = Min(GetBlockNum(), units_);
+        cores_ = Smaller(GetBlockNum(), units_);
         begin_ = GetBlockIdx() < cores_ ? units_ * GetBlockIdx() / cores_ : 0;
         end_ = GetBlockIdx() < cores_ ? units_ * (GetBlockIdx() + 1) / cores_ : 0;
     }
@@ -152,8 +152,8 @@ private:
             requestBegin_ = unit;
             requestEnd_ = next;
             const int64_t begin = unit > begin_ ? unit : begin_;
-            if (begin < Min(next, end_)) {
-                call(request, begin, Min(next, end_));
+            if (begin < Smaller(next, end_)) {
+                call(request, begin, Smaller(next, end_));
             }
             unit = next;
         }
@@ -161,7 +161,7 @@ private:
 
     __aicore__ inline int64_t Rows(int64_t request) const
     {
-        const int64_t width = Min(outputs_.Size(request), outputs_.Rows(request));
+        const int64_t width = Smaller(outputs_.Size(request), outputs_.Rows(request));
         return width < 0 ? 0 : width;
     }
 
@@ -187,7 +187,7 @@ private:
         const int64_t inside = unit - requestBegin_;
         const int64_t row = inputs_.Start(request) + inside / tiles_;
         const int64_t column = inside % tiles_ * tile_;
-        const uint32_t count = static_cast<uint32_t>(Min(tile_, columns_ - column));
+        const uint32_t count = static_cast<uint32_t>(Smaller(tile_, columns_ - column));
         const uint32_t whole = static_cast<uint32_t>(RoundUp(count, 8));
         const LocalTensor<float> tile = tileQueue_.AllocTensor<float>();
         if (whole < Length(count) && !XGR_FAULT("tile_tail_unset")) {
@@ -214,7 +214,7 @@ private:
         const int64_t inside = unit - requestBegin_;
         row_ = inputs_.Start(request) + inside / tiles_;
         column_ = inside % tiles_ * tile_;
-        length_ = Length(static_cast<uint32_t>(Min(tile_, columns_ - column_)));
+        length_ = Length(static_cast<uint32_t>(Smaller(tile_, columns_ - column_)));
         const LocalTensor<float> tile = tileQueue_.DeQue<float>();
         const LocalTensor<float> score = score_.Get<float>();
         const LocalTensor<float> work = work_.Get<float>();
@@ -334,7 +334,7 @@ private:
             total_ += Header(core, ENTRY_COUNT);
             failed_ = failed_ || Header(core, ENTRY_FAILED) != 0;
         }
-        total_ = failed_ ? 0 : Min(total_, Width(request));
+        total_ = failed_ ? 0 : Smaller(total_, Width(request));
     }
 
     __aicore__ inline int64_t Header(int64_t core, Entry entry) const
@@ -537,7 +537,7 @@ private:
         Duplicate(Held(NODE), -1, count);
         Order<HardEvent::V_MTE3>();
         for (int64_t at = begin; at < end; at += HELD) {
-            const uint32_t rows = static_cast<uint32_t>(Min(HELD, end - at));
+            const uint32_t rows = static_cast<uint32_t>(Smaller(HELD, end - at));
             for (int column = 0; column < COLUMNS; ++column) {
                 if (column != NODE || at_.nodeOut != nullptr) {
                     Store(out_[column][at], Held(column), rows);
@@ -566,7 +566,7 @@ private:
         sorted_.Begin(total_);
         for (int64_t at = 0; at < total_; at += SORT_PAIRS) {
             sorted_.IndexFrom(static_cast<int32_t>(at));
-            sorted_.JoinAll(scores[first + at], Min(SORT_PAIRS, total_ - at));
+            sorted_.JoinAll(scores[first + at], Smaller(SORT_PAIRS, total_ - at));
             sorted_.Settle();
         }
         const LocalTensor<float> room = sorted_.Merged();

@@ -89,7 +89,7 @@ public:
         while (start_ + held_ < count_ &&
                (held_ == 0 || chunk.GetValue(static_cast<uint32_t>(held_ - 1)) < code)) {
             start_ += held_;
-            held_ = Min(CHUNK, count_ - start_);
+            held_ = Smaller(CHUNK, count_ - start_);
             Order<HardEvent::S_MTE2>();
             Load(chunk, code_[low_ + start_], static_cast<uint32_t>(held_));
             Order<HardEvent::MTE2_S>();

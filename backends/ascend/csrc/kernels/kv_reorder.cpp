@@ -113,7 +113,7 @@ private:
     // Parents of a block of rows into the unified buffer; how many there are.
     __aicore__ inline int64_t Parents(int64_t start)
     {
-        const int64_t rows = Min(blockRows_, count_ - start);
+        const int64_t rows = Smaller(blockRows_, count_ - start);
         if (loaded_ != start) {
             if (!XGR_FAULT("parents_overwritten")) {
                 Order<HardEvent::S_MTE2>();
@@ -147,7 +147,7 @@ private:
             layer * by.layer + outer / groups_ * by.slot + outer % groups_ * by.head;
         base_ = cache_[cache] + offset * item_ + piece * piece_;
         stride_ = by.row * item_;
-        bytes_ = static_cast<uint32_t>(Min(piece_, rowBytes_ - piece * piece_));
+        bytes_ = static_cast<uint32_t>(Smaller(piece_, rowBytes_ - piece * piece_));
         const int64_t blocks = RoundUp(count_, blockRows_) / blockRows_;
         if (blocks == 1 || XGR_FAULT("rows_in_one_pass")) {
             for (int64_t block = 0; block < blocks; ++block) {

@@ -108,7 +108,7 @@ private:
     __aicore__ inline void LoadChunk()
     {
         start_ = at_;
-        held_ = Min(CHUNK, count_ - start_);
+        held_ = Smaller(CHUNK, count_ - start_);
         Order<HardEvent::S_MTE2>();
         Load(codes_.Get<int32_t>(), code_[low_ + start_], static_cast<uint32_t>(held_));
         if (slot_ >= 0) {
@@ -140,7 +140,7 @@ private:
         while (listAt_ < listEnd_) {
             if (listAt_ >= listStart_ + listHeld_) {
                 listStart_ = listAt_;
-                listHeld_ = Min(CHUNK, listEnd_ - listAt_);
+                listHeld_ = Smaller(CHUNK, listEnd_ - listAt_);
                 Order<HardEvent::S_MTE2>();
                 Load(list, listed_[listStart_], static_cast<uint32_t>(listHeld_));
                 Order<HardEvent::MTE2_S>();

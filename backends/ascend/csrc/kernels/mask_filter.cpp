@@ -90,7 +90,7 @@ private:
             }
         }
         for (int64_t column = 0; column < columns_; column += tile_) {
-            const uint32_t width = static_cast<uint32_t>(Min(tile_, columns_ - column));
+            const uint32_t width = static_cast<uint32_t>(Smaller(tile_, columns_ - column));
             const bool here =
                 some && (!catalogue_.known || legal_.Code() < column + static_cast<int64_t>(width));
             const GlobalTensor<float> out =
@@ -162,7 +162,7 @@ private:
         Order<HardEvent::V_S>();
         for (uint32_t word = 0; word < length / 32; ++word) {
             const int64_t first = column + 32 * static_cast<int64_t>(word);
-            const int64_t end = Min(first + 32, column + static_cast<int64_t>(width));
+            const int64_t end = Smaller(first + 32, column + static_cast<int64_t>(width));
             uint32_t value = 0;
             while (legal_.Code() < end) {
                 value |= static_cast<uint32_t>(1) << (legal_.Code() - first);
@@ -217,7 +217,7 @@ private:
     // Takes a tile of a row; columns that its norm does not count are -inf.
     __aicore__ inline uint32_t TakeNormed(int64_t row, int64_t column, float shift)
     {
-        const uint32_t width = static_cast<uint32_t>(Min(tile_, columns_ - column));
+        const uint32_t width = static_cast<uint32_t>(Smaller(tile_, columns_ - column));
         const uint32_t length = Take(row, column, width, shift);
         if (at_.normalize == NORMALIZE_CHILDREN && catalogue_.known) {
             const LocalTensor<float> score = score_.Get<float>();

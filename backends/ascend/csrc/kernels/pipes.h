@@ -68,7 +68,7 @@ __aicore__ inline void LoadPadded(const AscendC::LocalTensor<T> &to,
     AscendC::DataCopyPad(to, from, copy, pad XGR_AT);
 }
 
-__aicore__ inline int64_t Min(int64_t a, int64_t b)
+__aicore__ inline int64_t Smaller(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }

@@ -98,7 +98,7 @@ public:
         }
         const LocalTensor<float> ordered = SortWaiting();
         if (count == 0) {
-            count = Min(width_, joining_);
+            count = Smaller(width_, joining_);
             Keep(ordered);
         } else {
             Merge(ordered, joining_);
@@ -123,7 +123,7 @@ public:
         Load(list, pairs, static_cast<uint32_t>(2 * length));
         Order<HardEvent::MTE2_V>();
         if (count == 0) {
-            count = Min(width_, length);
+            count = Smaller(width_, length);
             Keep(list);
         } else {
             Merge(list, length);
@@ -213,7 +213,7 @@ private:
         info.repeatTimes = 1;
         MrgSort(merged, MrgSortSrcList<float>(Best(), list, list, list), info);
         OrderVector();
-        count = Min(width_, count + length);
+        count = Smaller(width_, count + length);
         Keep(merged);
     }
 
