@@ -66,6 +66,9 @@ def fia(call: Fia) -> Iterator[Reason]:
         yield Reason("lengths", str(len(call.kv_lengths)), f"one an element: {call.batch}")
     if call.sparse_mode not in (0, 3):
         yield Reason("sparse_mode", str(call.sparse_mode), "0 or 3")
+    if call.sparse_mode and call.layout == "BSND" and call.queries == 1:
+        hint = "the last query sees every key: pass neither mode nor mask"
+        yield Reason("sparse_mode", f"{call.sparse_mode} for one query", "0", hint)
     shortest, longest = min(call.kv_lengths, default=0), max(call.kv_lengths, default=0)
     if shortest < 1:
         hint = "an empty stage is (0, -inf): leave the call out"

@@ -87,6 +87,7 @@ class Prompts:
         self, call: Call, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool
     ) -> dict[str, Any]:
         groups, size = k.shape[1:]
+        causal = causal and not call.single
         known: dict[str, Any] = {
             "query": _shaped(call, q),
             "actual_seq_kvlen": call.lengths,
@@ -139,4 +140,4 @@ def _shaped(call: Call, rows: Tensor) -> Tensor:
 
 
 def _key(call: Call, causal: bool) -> tuple[Any, ...]:
-    return call.end - call.first, call.count, call.dense, causal
+    return call.end - call.first, call.count, call.dense, causal and not call.single

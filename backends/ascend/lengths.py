@@ -43,6 +43,16 @@ class Call:
     q_ends: list[int] = field(default_factory=list)
     dense: bool = False
 
+    @property
+    def single(self) -> bool:
+        """No element has more than one query, which then is its last: it sees every key.
+
+        The library reads no causal mode of such a call, and would take the mask as it is.
+        """
+        if self.count:
+            return self.end - self.first == self.count
+        return all(end - start <= 1 for start, end in pairwise([0, *self.q_ends]))
+
 
 class Lengths:
     """The plan of a batch's prompts.
@@ -124,7 +134,10 @@ class Lengths:
         else:
             self._fill(starts, lengths)
             self.calls = list(self._paged(edges, [max(1, n) for n in lengths]))
-            self.layout = (self.some_empty, *((c.first, c.end, c.count) for c in self.calls))
+            self.layout = (
+                self.some_empty,
+                *((c.first, c.end, c.count, c.single) for c in self.calls),
+            )
 
     def _paged(self, edges: list[int], lengths: list[int]) -> Sequence[Call]:
         spare = self._rows - edges[-1]

@@ -97,7 +97,8 @@ def in_blocks(op: str) -> Iterator[tuple[Case, Values]]:
         values = spec(op).build(case)
         given = {"prompt_start": [512, 0, 384], "prompt_len": [300, 0 if empty else 129, 1]}
         if op == "prefill_attention":
-            given["q_start"] = [0, 250, 250 if empty else 379, 380 - 129 * empty]
+            given["q_start"] = [0, 1, 2 - empty, 3 - empty] if uneven else [0, 250, 379, 380]
+            given["q_start"] = [0, 250, 250, 251] if empty and not uneven else given["q_start"]
         else:
             given["row_start"] = [0, 20, 40, 45] if uneven else [0, 16, 32, 48]
             given["live"] = [20, 7, 5] if uneven else [16, 1, 0]

@@ -50,6 +50,7 @@ def test_a_good_call_has_no_reason_against_it() -> None:
         ({"layout": "TND", "block": 0}, "blocks"),
         ({"layout": "TND", "batch": 4097, "kv_lengths": [1] * 4097}, "lengths"),
         ({"sparse_mode": 1}, "sparse_mode"),
+        ({"sparse_mode": 3, "queries": 1}, "sparse_mode"),
     ],
 )
 def test_each_limit_is_named(change: dict[str, Any], code: str) -> None:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from xgr.cli.main import app
 
 MODEL = ["L=28", "H=16", "G=8", "d=128", "h=1024", "I=3072", "V=151936", "P=40960"]
-BATCH = ["B=8", "R=1024", "T=8192", "S=2", "K=8192"]
+BATCH = ["B=8", "R=1024", "T=8192", "S=2", "M=8192", "K=8192"]
 
 
 def explain(*arguments: str) -> Result:
