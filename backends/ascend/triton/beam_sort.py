@@ -85,7 +85,7 @@ def _candidates(scores, total, pitch, row, column, columns, BLOCK: tl.constexpr)
         scores + row * pitch + column + lanes, mask=lanes < columns - column, other=-float("inf")
     )
     value += total
-    value = tl.where(value != value, float("inf"), value)
+    value = tl.where(value != value, float("inf"), value)  # noqa: PLR0124 (a NaN)
     return tl.where((value < _LEAST) & (value != -float("inf")), _LEAST, value)
 
 

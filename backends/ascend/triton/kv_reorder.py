@@ -120,7 +120,7 @@ def _sound(parent, first, end, count, BLOCK_R: tl.constexpr):
         behind = tl.load(parent + first + block + 1 + at, mask=follows, other=0)
         wrong += tl.max((follows & inside & (behind < mine)).to(tl.int32), axis=0)
         before = greatest
-    return (wrong == 0).to(tl.int32)
+    return tl.where(wrong == 0, 1, 0)
 
 
 @triton.jit

@@ -126,9 +126,7 @@ def mask_kernel(
                         same = mine_codes[:, None] == (column + lanes)[None, :]
                         legal = tl.maximum(legal, tl.max(same.to(tl.int32), axis=0))
                 inside = lanes < columns - column
-                score = tl.load(
-                    scores + row * scores_row + column + lanes, mask=inside, other=0.0
-                )
+                score = tl.load(scores + row * scores_row + column + lanes, mask=inside, other=0.0)
                 # a NaN is not below, and stays
                 score = tl.where(score < _LEAST, _LEAST, score)
                 score = tl.where(legal == 1, score, float("-inf"))

@@ -40,7 +40,8 @@ def build(problem: Problem, context: Context) -> Launcher:
         """
         if not 1 <= len(outs) <= MOST:
             raise InputError(
-                f"merge_attention: {len(outs)} parts, this kernel takes 1 to {MOST}: merge some first"
+                f"merge_attention: {len(outs)} parts, this kernel takes 1 to {MOST}: "
+                "merge some of them first"
             )
         # parameters without a part repeat the first one, and are not read
         spare = MOST - len(outs)

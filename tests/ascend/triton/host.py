@@ -1,4 +1,4 @@
-"""A backend of CPU tensors whose kernels are Triton's: interpreted, or compiled for this machine."""
+"""A backend of CPU tensors for Triton's kernels, interpreted or compiled for this machine."""
 
 from __future__ import annotations
 

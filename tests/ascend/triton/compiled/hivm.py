@@ -28,6 +28,8 @@ SPACES = {"ub": "UB", "cbuf": "L1", "ca": "L0A", "cb": "L0B", "cc": "L0C"}
 
 BITS = {"i1": 8, "i8": 8, "i16": 16, "f16": 16, "bf16": 16, "i32": 32, "f32": 32, "i64": 64}
 
+_BUFFER = re.compile(r"pointer_cast\(([^)]*)\)[^:\n]* : memref<([^,>]*),[^\n]*address_space<(\w+)>")
+
 
 @dataclass(frozen=True)
 class Compiled:
@@ -79,7 +81,7 @@ def on_chip(text: str) -> dict[str, int]:
     several offsets where it has several turns.
     """
     ends: dict[str, int] = {}
-    found = re.findall(r"pointer_cast\(([^)]*)\)[^:\n]* : memref<([^,>]*),[^\n]*address_space<(\w+)>", text)
+    found = _BUFFER.findall(text)
     assert len(found) == text.count("hivm.hir.pointer_cast"), "a buffer is written in another way"
     for offsets, shape, space in found:
         if space == "gm":

@@ -33,9 +33,7 @@ def tensor(shape: tuple[int, ...], dtype: str) -> Any:
     return torch.empty(shape, dtype=getattr(torch, dtype), device="meta")
 
 
-def launches_of(
-    problem: Problem, absent: Sequence[str] = (), **scalars: Any
-) -> Sequence[Launch]:
+def launches_of(problem: Problem, absent: Sequence[str] = (), **scalars: Any) -> Sequence[Launch]:
     """What the kernel of a problem's op launches, with optional arguments but the absent ones."""
     declared = spec(problem.op)
     record = next(k for k in TRITON_KERNELS if k.op == problem.op)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
+import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -38,7 +39,8 @@ PASSES = (
 )
 
 # what MLIR's runner library and newer compilers' provide: a copy between strided memrefs of any
-# rank, and float32 rounded to bfloat16, which is returned in the low half of a float's register
+# rank, and float32 rounded to bfloat16, which is returned in the low half of a float's register;
+# and a memref at an address
 RUNTIME = """
 #include <cstdint>
 #include <cstring>
@@ -65,7 +67,19 @@ extern "C" float __truncsfbf2(float value) {
   std::memcpy(&value, &bits, 4);
   return value;
 }
+struct Memref { void* base; void* data; int64_t offset; int64_t size; int64_t stride; };
+extern "C" Memref memref_at(int64_t address, int64_t size) {
+  void* data = reinterpret_cast<void*>(address);
+  return {data, data, 0, size, 1};
+}
 """
+
+# an address that was read from memory, which only HIVM has an operation for
+_ADDRESS = re.compile(r"hivm\.hir\.pointer_cast\((%\w+)\) \[(%\w+)\] : memref<\?xi32>")
+_CALL = r"func.call @memref_at(\1, \2) : (i64, index) -> memref<?xi32>"
+# in which memory it is
+_MARK = re.compile(r"^ *annotation\.mark .*\n", re.MULTILINE)
+_DECLARED = "  func.func private @memref_at(i64, index) -> memref<?xi32>\n"
 
 _NUMBERS: dict[str, Any] = {
     "i1": ctypes.c_bool,
@@ -100,13 +114,17 @@ def compiled(of: Signature) -> Any:
         AssertionError: a step of the way refuses it, with what it says.
     """
     folder = Path(tempfile.mkdtemp(prefix=f"{of.name}-"))
-    (folder / "kernel.mlir").write_text(linalg(of))
+    text, reads_addresses = _ADDRESS.subn(_CALL, linalg(of))
+    if reads_addresses:
+        text = text.replace("module {\n", "module {\n" + _DECLARED, 1)
+        text = _MARK.sub("", text)
+    (folder / "kernel.mlir").write_text(text)
     (folder / "runtime.cpp").write_text(RUNTIME)
     steps = (
         [bishengir("opt"), "kernel.mlir", *PASSES, "-o", "lowered.mlir"],
         [llvm("mlir-translate"), "lowered.mlir", "--mlir-to-llvmir", "-o", "kernel.ll"],
         [llvm("opt"), "-O1", "kernel.ll", "-o", "kernel.bc"],
-        [llvm("llc"), "-O1", "-relocation-model=pic", "-filetype=obj", "kernel.bc", "-o", "kernel.o"],
+        [llvm("llc"), "-relocation-model=pic", "-filetype=obj", "kernel.bc", "-o", "kernel.o"],
         ["g++", "-shared", "-fPIC", "-O1", "kernel.o", "runtime.cpp", "-lm", "-o", "kernel.so"],
     )
     for step in steps:

@@ -29,7 +29,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::RuntimeWarning:triton.runtime.interpreter"),
 ]
 
-ENTRIES = entries(rows=40, largest=1 << 12)
+# of a large catalogue rows have many children, which take the interpreter minutes
+ENTRIES = [e for e in entries(rows=33, largest=1 << 12) if int(e[1].flags.get("items", 0)) < 1000]
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=name)
