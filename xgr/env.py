@@ -23,6 +23,7 @@ VARIABLES = (
     ),
     Variable("XGR_TABLES", "", "folder of tuned tables that is read before the shipped ones"),
     Variable("XGR_DETERMINISTIC", "0", "1 removes kernels that do not promise equal bits"),
+    Variable("XGR_ASCEND_OPS", "", "library of the Ascend kernels, unless in their build folder"),
 )
 
 

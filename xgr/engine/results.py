@@ -7,7 +7,7 @@ with it, and it can be pickled.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,11 @@ from xgr.errors import RequestFailed
 _NAMED = 1024
 
 # bits of status, as the ops declare them
-_STATUS = {1: "a logit of a legal code is NaN or +inf", 2: "beam parents are not sorted"}
+_STATUS = {
+    1: "a logit of a legal code is NaN or +inf",
+    2: "beam parents are not sorted",
+    4: "more beams than the device's kernel sorts at once: ask for fewer, or name another kernel",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,15 +172,18 @@ class Results:
         legal = paths.legal
         leaves = paths.leaves[legal]
 
-        def expand(most: int, per_sid: int | None, titled: bool) -> _Items:
+        def expand(most: int, per_sid: int | None) -> tuple[_Items, Any]:
             positions, beams = catalogue.expand(
                 leaves, most, per_sid=per_sid, request_filter=chosen
             )
-            titles = catalogue.titles_at(positions) if titled else None
-            return _Items(catalogue.item_ids_at(positions), legal[beams].tolist(), titles)
+            return _Items(catalogue.item_ids_at(positions), legal[beams].tolist()), positions
 
-        items = expand(request.k, request.per_sid, titled=True)
-        named = expand(_NAMED * len(leaves), _NAMED, titled=False)
+        named, positions = expand(_NAMED * len(leaves), _NAMED)
+        if request.per_sid is None and request.k <= _NAMED:
+            items = named.first(request.k)  # no SID is cut before its k-th item
+        else:
+            items, positions = expand(request.k, request.per_sid)
+        items = replace(items, titles=catalogue.titles_at(positions[: len(items.ids)]))
         return Recommendations(paths, items, named, self._config.normalize, catalogue.version)
 
 
@@ -186,4 +193,8 @@ class _Items:
 
     ids: list[ItemId]
     beams: list[int]
-    titles: list[str | None] | None
+    titles: list[str | None] | None = None
+
+    def first(self, count: int) -> _Items:
+        """Some of them, without titles."""
+        return _Items(self.ids[:count], self.beams[:count])

@@ -13,8 +13,10 @@ from xgr.ops.spec import Arg, Case, OpSpec, Problem, Scalar, Values
 
 # a legal score is never below this: -inf means illegal and only that
 LEAST = -1e30
-# bit of status[b]: a score of the request was NaN or +inf
+# bits of status[b]: a score of the request was NaN or +inf; it wants more output rows than a
+# kernel sorts at once (2 is kv_reorder's)
 NAN_LOGIT = 1
+TOO_WIDE = 4
 
 
 def flops(problem: Problem) -> int:
@@ -126,7 +128,8 @@ SPEC = OpSpec(
         "beam_sort. Outputs: parent (input row), code, node_out (child node; 0 without "
         "trie), cumulative_out, live_out; dead rows get (row_start[b], 0, -1, -inf). A NaN "
         "or +inf score among a request's legal candidates empties it and sets bit 1 of "
-        "status[b] (NAN_LOGIT). At level 0 the input rows are the requests."
+        "status[b] (NAN_LOGIT). A kernel that sorts a limited number of rows empties a request "
+        "with more of them and sets bit 4 (TOO_WIDE). At level 0 the input rows are the requests."
     ),
     args=(
         Arg("logits", "R K"),
