@@ -7,13 +7,16 @@ from pathlib import Path
 
 from tests.ascend.emulator.built import CSRC, HERE
 
-# a function or method, with or without its type before it; or one that a macro defines
-_DEFINED = re.compile(r"^\s+(?:[\w:<>&*]+ )?([A-Z]\w+)\([^;]*$|^(?:[\w:<>&*]+ )([A-Z]\w+)\(", re.M)
+# a function or method with its type before it, or one that a macro defines
+_DEFINED = re.compile(
+    r"^ *(?:template <[^;{]*?> )?(?:inline |static )*"
+    r"(?!return|throw|const )[\w:]+(?:<[\w, ]+>)?[ &*]+([A-Z]\w+)\(",
+    re.M,
+)
 _MACRO = re.compile(r"^XGR_EMULATED_\w+\((\w+),", re.M)
-_TEMPLATE = re.compile(r"template <[^;{]*?> (?:bool|void|T|LocalTensor<\w>|TEventID) ([A-Z]\w+)\(")
-_CALLED = re.compile(r"\b([A-Z]\w+)\s*(?:<[^;(){}]*>)?\(")
+_CALLED = re.compile(r"\b([A-Z]\w+)\s*(?:<[^;(){}=]*>)?\(")
 # names in capitals that are no functions of the API
-_OTHERS = {"Copy", "VectorOp", "Lanes", "Site", "TPipe", "MrgSortSrcList"}
+_OTHERS = {"NAME", "Copy", "Fault"}
 
 
 def emulated() -> set[str]:
@@ -23,9 +26,8 @@ def emulated() -> set[str]:
         text = header.read_text()
         if "namespace AscendC" not in text:
             continue
-        found |= set(_MACRO.findall(text)) | set(_TEMPLATE.findall(text))
-        found |= {one or other for one, other in _DEFINED.findall(text)}
-    return {name for name in found if not name.isupper() and not name.startswith("XGR")} - _OTHERS
+        found |= set(_MACRO.findall(text)) | set(_DEFINED.findall(text))
+    return {name for name in found if not name.isupper()} - _OTHERS
 
 
 def called(path: Path) -> set[str]:

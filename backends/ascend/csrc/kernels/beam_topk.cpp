@@ -263,7 +263,7 @@ private:
             if (width == 0 || greatest == -INFINITE) {
                 continue;
             }
-            if (!sorted_.HasRoom(length_)) {
+            if (sorted_.MustSettle(length_)) {
                 sorted_.Settle();
             }
             if (sorted_.Full() && greatest <= sorted_.threshold) {

@@ -51,7 +51,7 @@ public:
         OrderVector();
     }
 
-    // Scores above the threshold join; `length` is at most a quarter of SORT_PAIRS or more.
+    // Scores above the threshold join: there is room for `length`.
     __aicore__ inline void Join(const LocalTensor<float> &scores,
                                 const LocalTensor<uint8_t> &bits, uint32_t length)
     {
@@ -74,9 +74,10 @@ public:
         joining_ += static_cast<int64_t>(kept);
     }
 
-    __aicore__ inline bool HasRoom(int64_t length) const
+    // Whether as many wait as are kept and there is no threshold yet, or no more fit.
+    __aicore__ inline bool MustSettle(int64_t length) const
     {
-        return held_ + length <= SORT_PAIRS;
+        return held_ + length > SORT_PAIRS || (!Full() && count + joining_ >= width_);
     }
 
     // Scores in global memory join, at most SORT_PAIRS; nothing else is waiting.
