@@ -113,6 +113,21 @@ def tiling(op: str, *sizes: int) -> Array:
     return words
 
 
+def unified_buffer(op: str, words: Array, *rest: int) -> int:
+    """Bytes that a kernel reserves with a tiling, as the host computes them."""
+    count = getattr(kernels(), f"ub_{op}")
+    count.restype = ctypes.c_int64
+    pointer = words.ctypes.data_as(ctypes.c_void_p)
+    return int(count(pointer, *(ctypes.c_int64(value) for value in rest)))
+
+
+def reserved() -> int:
+    """Bytes of the unified buffer that the last launch reserved on a core."""
+    count = kernels().emulated_ub
+    count.restype = ctypes.c_int64
+    return int(count())
+
+
 def elements(value: Array, axes: Sequence[int]) -> list[int]:
     """Strides of a view, in elements."""
     return [value.strides[axis] // value.itemsize for axis in axes]

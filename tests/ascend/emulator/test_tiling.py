@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.ascend.emulator import ops
 from tests.ascend.emulator.built import CSRC, need_compiler
-from tests.ascend.emulator.machine import tiling
+from tests.ascend.emulator.machine import reserved, tiling, unified_buffer
+from tests.ascend.emulator.test_orders import values_of
+from xgr.conformance.entries import cases_of
 
 need_compiler()
 
@@ -36,17 +39,36 @@ def test_beam_topk_fits(requests: int, rows: int, columns: int, targets: int, co
     assert 64 <= tile <= 1024
     assert targets <= width <= 3072
     assert width % 8 == 0
+    assert unified_buffer("beam_topk", words) <= UNIFIED_BUFFER
     assert words[0] == (cores + requests) * (32 + 8 * width) + 16 * (-(-targets // 8) * 8)
 
 
-def test_the_widest_beams_leave_room_in_the_unified_buffer() -> None:
-    """What the kernel reserves, by its own sum, for the most requests, cores and survivors."""
-    width, tile, requests, cores = 3072, 1024, 1024, 128
-    queue = 2 * 4 * tile
-    sorted_ = 2 * 2048 * 4 + 2 * 2048 * 8 + width * 8 + 2 * width * 8
-    tables = 4 * (4 * (requests + 1) + 32)
-    rest = 2 * 4 * tile + tile // 8 + 32 + 2048 * 4 + 64 + 32 * cores + 4 * 512 * 4 + 1024 * 4
-    assert queue + sorted_ + tables + rest <= UNIFIED_BUFFER
+def test_the_widest_of_everything_leaves_room_in_the_unified_buffer() -> None:
+    topk = tiling("beam_topk", 1024, 1 << 20, 8192, 3072 * 1024, 128)
+    assert unified_buffer("beam_topk", topk) <= UNIFIED_BUFFER
+    mask = tiling("mask_filter", 1024, 1 << 20, 8192, 128)
+    assert unified_buffer("mask_filter", mask, 4) <= UNIFIED_BUFFER
+
+
+@pytest.mark.parametrize("op", ["beam_sort", "kv_reorder", "mask_filter"])
+def test_the_host_knows_what_the_kernels_reserve(op: str) -> None:
+    cases = [c for c in cases_of(op) if max(c.sizes.values()) < 1200][::5]
+    for case in cases:
+        values, _, _ = values_of(case)
+        getattr(ops, op)(**values, cores=3)
+        a = case.sizes
+        if op == "beam_sort":
+            words = tiling("beam_topk", a["B"], a["R"], a["C"], a["RO"], 3)
+            want = unified_buffer("beam_topk", words)
+        elif op == "mask_filter":
+            words = tiling("mask_filter", a["B"], a["R"], a["K"], 3)
+            want = unified_buffer("mask_filter", words, 4)
+        else:
+            sizes = [a[axis] for axis in ("B", "L", "R", "S", "G", "d")]
+            item, step = values["k"].itemsize, values["step"]
+            words = tiling("kv_reorder", *sizes, item, step, 3)
+            want = unified_buffer("kv_reorder", words)
+        assert reserved() == want, case.id
 
 
 @settings(deadline=None)
@@ -60,7 +82,7 @@ def test_mask_filter_fits(requests: int, rows: int, columns: int, cores: int) ->
     tile = int(words[5])
     assert tile & (tile - 1) == 0
     assert min(columns, 64) <= tile <= 4096
-    assert 4 * tile * 7 + tile // 8 + 3 * 4096 + 8 * 1056 < UNIFIED_BUFFER
+    assert unified_buffer("mask_filter", words, 4) <= UNIFIED_BUFFER
 
 
 @settings(deadline=None)
@@ -84,7 +106,7 @@ def test_kv_reorder_fits(
         assert piece % 32 == 0
         assert 32 <= piece <= 8192
         assert 1 <= held <= 1024
-        assert 2 * held * piece + 4 * held + 64 <= UNIFIED_BUFFER
+        assert unified_buffer("kv_reorder", words) <= UNIFIED_BUFFER
         # no core idles where pieces can still be halved
         row = max(step, 1) * groups * head * item
         units = 2 * layers * requests * -(-row // piece) if step else requests

@@ -84,6 +84,12 @@ void emulated_buffer(const char *name, const void *start, uint64_t bytes, int wr
     emulated::Machine::instance().memory.add(name, start, bytes, writable != 0, undefined != 0);
 }
 
+// Bytes of the unified buffer that the last launch reserved on a core.
+int64_t emulated_ub()
+{
+    return emulated::Machine::instance().reserved;
+}
+
 // Switches a deliberate fault of a kernel on; an empty name switches it off.
 void emulated_fault(const char *name)
 {

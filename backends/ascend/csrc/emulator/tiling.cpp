@@ -45,4 +45,20 @@ int tiling_mask_filter(const int64_t *s, int64_t *words, char *message, size_t r
                  room);
 }
 
+// Bytes of the unified buffer of a launch with a tiling.
+int64_t ub_kv_reorder(const int64_t *words)
+{
+    return xgr::kv_reorder_ub(words);
+}
+
+int64_t ub_beam_topk(const int64_t *words)
+{
+    return xgr::beam_topk_ub(words);
+}
+
+int64_t ub_mask_filter(const int64_t *words, int64_t item)
+{
+    return xgr::mask_filter_ub(words, item);
+}
+
 }  // extern "C"

@@ -144,4 +144,33 @@ inline Tiling mask_filter_tiling(int64_t requests, int64_t rows, int64_t columns
     return words;
 }
 
+// Bytes of the unified buffer that each kernel reserves with a tiling.
+
+inline int64_t kv_reorder_ub(const int64_t *words)
+{
+    const int64_t rows = words[KV_ROWS];
+    return round_up(4 * rows, 32) + 32 + 2 * rows * round_up(words[KV_PIECE], 32);
+}
+
+// `item`: bytes of an element of the scores.
+inline int64_t mask_filter_ub(const int64_t *words, int64_t item)
+{
+    const int64_t tile = words[MASK_TILE];
+    const int64_t requests = 2 * round_up(4 * (words[MASK_REQUESTS] + 1), 32);
+    const int64_t children = 2 * 4 * CHUNK + round_up(4 * (CHUNK / 32 + 1), 32);
+    return requests + children + 2 * tile * item + 5 * 4 * tile + round_up(tile / 8, 32) + 32;
+}
+
+inline int64_t beam_topk_ub(const int64_t *words)
+{
+    const int64_t tile = words[TOPK_TILE];
+    const int64_t width = words[TOPK_WIDTH];
+    const int64_t sorted = 2 * 4 * SORT_PAIRS + 2 * 8 * SORT_PAIRS + 8 * width +
+                           8 * (width + std::max<int64_t>(width, SORT_PAIRS));
+    const int64_t requests = 4 * round_up(4 * (words[TOPK_REQUESTS] + 1), 32);
+    const int64_t tiles = 4 * 4 * tile + round_up(tile / 8, 32) + 32 + 4 * SEEN_TILES;
+    const int64_t lists = 2 * LIST_HEADER + LIST_HEADER * words[WORD_CORES];
+    return sorted + requests + 4 * CHUNK + tiles + lists + 4 * 4 * HELD_SURVIVORS;
+}
+
 }  // namespace xgr

@@ -106,8 +106,7 @@ private:
     enum Column : int { PARENT, CODE, SCORE, NODE, COLUMNS };
     enum Entry : int { ENTRY_COUNT, ENTRY_FAILED, ENTRY_TILES, ENTRY_SKIPPED };
 
-    static constexpr int64_t HELD = 512;     // survivors on their way out
-    static constexpr int64_t MAXIMA = 2048;  // tiles whose greatest score is remembered
+    static constexpr int64_t HELD = HELD_SURVIVORS;
 
     __aicore__ inline void InitBuffers(TPipe &pipe)
     {
@@ -120,7 +119,7 @@ private:
         pipe.InitBuffer(work_, static_cast<uint32_t>(tile_ * sizeof(float)));
         pipe.InitBuffer(bits_, static_cast<uint32_t>(tile_ / 8));
         pipe.InitBuffer(one_, 32);
-        pipe.InitBuffer(maxima_, MAXIMA * sizeof(float));
+        pipe.InitBuffer(maxima_, SEEN_TILES * sizeof(float));
         pipe.InitBuffer(header_, 2 * LIST_HEADER);
         pipe.InitBuffer(headers_, static_cast<uint32_t>(GetBlockNum() * LIST_HEADER));
         pipe.InitBuffer(survivors_, COLUMNS * HELD * sizeof(int32_t));
@@ -257,7 +256,7 @@ private:
                 }
                 break;
             }
-            if (unit - begin_ < MAXIMA) {
+            if (unit - begin_ < SEEN_TILES) {
                 maxima_.Get<float>().SetValue(static_cast<uint32_t>(unit - begin_), greatest);
             }
             if (width == 0 || greatest == -INFINITE) {
@@ -391,7 +390,7 @@ private:
         nodeRow_ = -1;
         int64_t left = mine_;
         for (int64_t unit = begin; unit < end && left > 0; ++unit) {
-            if (unit - begin_ < MAXIMA) {
+            if (unit - begin_ < SEEN_TILES) {
                 const float greatest =
                     maxima_.Get<float>().GetValue(static_cast<uint32_t>(unit - begin_));
                 if (greatest < least_ || (greatest == least_ && equal_ == 0)) {

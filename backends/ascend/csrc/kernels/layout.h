@@ -50,6 +50,12 @@ constexpr int LIST_HEADER = 32;
 // Requests whose rows a core knows at once.
 constexpr int MOST_REQUESTS = 1024;
 
+// Survivors that a core holds on their way out.
+constexpr int HELD_SURVIVORS = 512;
+
+// Tiles whose greatest score a core remembers.
+constexpr int SEEN_TILES = 2048;
+
 // Children of a node, and entries of a list, that a core holds at once.
 constexpr int CHUNK = 1024;
 

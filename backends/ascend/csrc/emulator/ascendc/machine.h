@@ -52,6 +52,10 @@ public:
         while (phase(kernel)) {
         }
         current_ = -1;
+        reserved = 0;
+        for (const auto &core : cores_) {
+            reserved = std::max<int64_t>(reserved, core->used);
+        }
         if (failure_) {
             std::rethrow_exception(failure_);
         }
@@ -75,6 +79,7 @@ public:
 
     GlobalMemory memory;
     Order order;
+    int64_t reserved = 0;  // bytes of the unified buffer, by the core that took most
 
 private:
     static constexpr size_t STACK = 256 * 1024;
