@@ -26,7 +26,7 @@ FLAGS = (
 # on-chip memories by their names in HIVM
 SPACES = {"ub": "UB", "cbuf": "L1", "ca": "L0A", "cb": "L0B", "cc": "L0C"}
 
-BITS = {"i1": 8, "i8": 8, "i16": 16, "f16": 16, "bf16": 16, "i32": 32, "f32": 32, "i64": 64}
+BITS = {"i1": 1, "i8": 8, "i16": 16, "f16": 16, "bf16": 16, "i32": 32, "f32": 32, "i64": 64}
 
 _BUFFER = re.compile(r"pointer_cast\(([^)]*)\)[^:\n]* : memref<([^,>]*),[^\n]*address_space<(\w+)>")
 
@@ -87,7 +87,7 @@ def on_chip(text: str) -> dict[str, int]:
         if space == "gm":
             continue
         *sizes, element = shape.split("x")
-        size = prod(map(int, sizes)) * BITS[element] // 8
+        size = -(-prod(map(int, sizes)) * BITS[element] // 8)
         for offset in offsets.split(", "):
             place = re.fullmatch(r"%c(\d+)_i64(?:_\d+)?", offset)
             assert place is not None, f"the place of a buffer is {offset}"

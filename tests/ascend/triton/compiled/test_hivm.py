@@ -119,7 +119,8 @@ def test_bytes_are_read_from_the_places_of_buffers() -> None:
     %0 = hivm.hir.pointer_cast(%c64_i64) : memref<2x16xf32, #hivm.address_space<ub>>
     %1 = hivm.hir.pointer_cast(%c0_i64, %c512_i64) : memref<8xbf16, #hivm.address_space<ub>>
     %2 = hivm.hir.pointer_cast(%c0_i64_3) : memref<16x16xf16, #hivm.address_space<cbuf>>
+    %3 = hivm.hir.pointer_cast(%c512_i64) : memref<3x5xi1, #hivm.address_space<cbuf>>
     """
-    assert on_chip(text) == {"UB": 528, "L1": 512}
+    assert on_chip(text) == {"UB": 528, "L1": 514}
     with pytest.raises(AssertionError, match="written in another way"):
         on_chip("%0 = hivm.hir.pointer_cast(%c64_i64) : i32")
