@@ -23,7 +23,9 @@ SETTINGS = {"TASK_QUEUE_ENABLE": "0", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
 
 def _digest() -> str:
     state = hashlib.sha256()
-    for path in sorted([*SOURCES.rglob("*.cpp"), *SOURCES.rglob("*.h"), *Path(__file__).parent.glob("*.py")]):
+    for path in sorted(
+        [*SOURCES.rglob("*.cpp"), *SOURCES.rglob("*.h"), *Path(__file__).parent.glob("*.py")]
+    ):
         state.update(path.name.encode() + path.read_bytes())
     for library in symbols.libraries():
         stat = library.stat()
@@ -38,11 +40,12 @@ def _run(command: list[str]) -> None:
 
 
 def _stubs(names: list[str]) -> str:
-    """A C file in which every name reports itself and returns an error."""
-    lines = ["int fake_cann_unimplemented(const char *name);"]
+    """A C file in which every name reports itself and returns an error, between two marks."""
+    lines = ["int fake_cann_unimplemented(const char *name);", "void fake_cann_first_stub(void) {}"]
     for i, name in enumerate(names):
         lines.append(f'int stub{i}(void) __asm__("{name}");')
         lines.append(f'int stub{i}(void) {{ return fake_cann_unimplemented("{name}"); }}')
+    lines.append("void fake_cann_last_stub(void) {}")
     return "\n".join(lines)
 
 
@@ -106,7 +109,7 @@ def environment(base: Mapping[str, str]) -> dict[str, str]:
 
 
 def load() -> ctypes.CDLL:
-    """Load the fake CANN into this process, before torch_npu is imported; gives its main library."""
+    """Load the fake CANN into this process, before torch_npu is imported."""
     os.environ.update(SETTINGS)
     folder = build()
     main = ctypes.CDLL(str(folder / MAIN), ctypes.RTLD_GLOBAL)

@@ -137,11 +137,12 @@ void replace(Stream& stream, Work work) {
     throw Refused(kRuntime, "an update launches more than the " + std::to_string(members.size()) +
                                 " calls of its task group");
   }
-  std::shared_ptr<Node> node = members[stream.updated++];
+  std::shared_ptr<Node> node = members[stream.updated];
   if (node->work.name != work.name) {
     throw Refused(kRuntime, "an update launches " + work.name + " where the task group has " +
                                 node->work.name);
   }
+  ++stream.updated;
   // the update takes its place in the stream's order: a replay that is not ordered after it may
   // still see what was there before
   Model* target = stream.updates;

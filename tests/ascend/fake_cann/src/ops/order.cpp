@@ -56,16 +56,6 @@ Run sorting(const View& from, size_t kept, bool descending, const View& values,
 
 }  // namespace
 
-ACLNN(aclnnTopk,
-      (In self, int64_t k, int64_t dim, bool largest, bool sorted, Out values, Out indices),
-      (self, k, dim, largest, sorted, values, indices)) {
-  const View from = need(self, "self");
-  require(last_dim(dim, from), "the fake CANN knows topk of the last dim");
-  require(k >= 0 && k <= from.dim(-1), "k is " + std::to_string(k) + " of " + from.shape());
-  return sorting(from, static_cast<size_t>(k), largest, need(values, "values"),
-                 need(indices, "indices"));
-}
-
 ACLNN(aclnnSort, (In self, bool stable, int64_t dim, bool descending, Out values, Out indices),
       (self, stable, dim, descending, values, indices)) {
   const View from = need(self, "self");
