@@ -21,7 +21,7 @@ from xgr.backends.ascend.backend import AscendBackend
 from xgr.conformance.entries import cases_of, gaps_of
 from xgr.conformance.laid import with_outputs
 from xgr.ops import spec
-from xgr.ops.spec import Case, Values
+from xgr.ops.spec import Case, Problem, Values
 from xgr.runtime import Runtime
 
 FIA = "npu::npu_fused_infer_attention_score_v2"
@@ -111,12 +111,16 @@ def in_blocks(op: str) -> Iterator[tuple[Case, Values]]:
         yield case, values
 
 
-def launch(kernel: str, case: Case, host: Values) -> None:
-    """Plan and launch a case on meta tensors; host ints are the case's, tensors have no values."""
+def launch(kernel: str, case: Case, host: Values, within: Any = None) -> Problem:
+    """Plan and launch a case on meta tensors; host ints are the case's, tensors have no values.
+
+    With a context `within` the plan of before serves, and the launch alone is within it.
+    """
     declared = spec(case.op)
     values = with_outputs(declared, host, case.sizes, case.dtype)
-    bound = RT.bind(case.op, declared.problem(values, case.dtype), kernel)
-    if "prompt_start" in values:
+    problem = declared.problem(values, case.dtype)
+    bound = RT.bind(case.op, problem, kernel)
+    if within is None and "prompt_start" in values:
         widths = np.diff(values["row_start" if "row_start" in values else "q_start"])
         bound.plan(values["prompt_start"].tolist(), values["prompt_len"].tolist(), widths.tolist())
     arguments = {s.name: values[s.name] for s in declared.scalars}
@@ -126,4 +130,6 @@ def launch(kernel: str, case: Case, host: Values) -> None:
             arguments[arg.name] = [RT.upload(one) for one in value or ()]
         else:
             arguments[arg.name] = None if value is None else RT.upload(value)
-    bound(**arguments)
+    with within or contextlib.nullcontext():
+        bound(**arguments)
+    return problem
