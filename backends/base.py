@@ -175,6 +175,15 @@ class Backend(ABC):
     def write(self, target: Array, host: Any) -> None:
         """Copy a host array or nested sequence into an array or view, cast to its dtype."""
 
+    def writer(self, target: Array) -> Callable[[Any], None]:
+        """What writes to the first elements of a one-dimensional array, for one thread at a time.
+
+        Returns:
+            A function of host values of the array's dtype. A device may keep memory that it copies
+            through; the host does not wait for the copy then.
+        """
+        return lambda host: self.write(target[: len(host)], host)
+
     @abstractmethod
     def fetch(self, array: Array) -> Any:
         """NumPy copy of an array; waits for the launches that write it."""

@@ -14,6 +14,7 @@ import argparse
 import gc
 import statistics
 import time
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -266,17 +267,16 @@ def _forwards(
         prompt_len=[prompt, *padding],
         widths=[[width, *padding]] * DEPTH,
     )
-    state = BatchState(rt, requests, DEPTH)
-    state.write(layout)
+    rng = np.random.default_rng(0)
+    state = BatchState(rt, requests, DEPTH, tokens)
+    state.write(layout, array("i", rng.integers(0, config.vocab_size, tokens).tolist()))
     arena = round_up(prompt, backend.arena_granule)
     cache = KVCache(rt, config, decoder.dtype, arena, rows, slots)
     space = Workspace(rt, decoder, max(tokens, rows))
     lasts = Activations(rt, decoder, requests, Workspace(rt, decoder, requests))
     prefill = Prefill(rt, decoder, tokens, lasts, state.prompts, cache.keys, cache.values, space)
-    rng = np.random.default_rng(0)
-    rt.write(prefill.ids, rng.integers(0, config.vocab_size, tokens, dtype=np.int32))
     at = state.prompts
-    own = (cache.own_keys, cache.own_values)
+    own = cache.own(rows)
     beams = Rows(state.row_start, at.prompt_start, at.prompt_len, cache.keys, cache.values, *own)
     ancestors = rt.upload([[row] * slots for row in range(rows)], int32)
     forward = Forward(rt, decoder, beams, ancestors, space)

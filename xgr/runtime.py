@@ -265,6 +265,10 @@ class Runtime:
         """Copy host values into an array or view."""
         self.backend.write(target, host)
 
+    def writer(self, target: Array) -> Callable[[Any], None]:
+        """What copies host values to the first elements of an array, time after time."""
+        return self.backend.writer(target)
+
     def fetch(self, array: Array) -> Any:
         """NumPy copy of an array."""
         return self.backend.fetch(array)

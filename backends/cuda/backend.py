@@ -140,6 +140,16 @@ class CudaBackend(Backend):
         else:
             target.copy_(tensor.pin_memory(), non_blocking=True)
 
+    def writer(self, target: Any) -> Callable[[Any], None]:
+        """Through pinned memory that is kept; see `order.Upload`."""
+        if self._interpret:
+            return super().writer(target)
+        kind = self.dtype_of(target)
+        upload: Callable[[Any], None] = self._order.Upload(
+            target, lambda host: self._host.to_tensor(host_array(host), kind)
+        )
+        return upload
+
     def fetch(self, array: Any) -> Any:
         """A copy; waits for the current stream."""
         return self._host.to_numpy(array.cpu())

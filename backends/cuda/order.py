@@ -13,6 +13,9 @@ from typing import Any
 
 import torch
 
+# blocks of pinned memory of an `Upload`
+_BLOCKS = 4
+
 
 class Stream:
     """A stream of the device."""
@@ -80,6 +83,33 @@ class Download:
         """The values, in memory of their own."""
         self._done.synchronize()
         return [self._convert(host) for host in self._hosts]
+
+
+class Upload:
+    """Copies host values to the first elements of an array, on the current stream.
+
+    They go through blocks of pinned memory in turn. None is written again before its last copy is
+    done, for which the host would wait: there are more than batches on their way.
+    """
+
+    def __init__(self, target: torch.Tensor, convert: Callable[[Any], torch.Tensor]) -> None:
+        self._target, self._convert = target, convert
+        self._blocks = [
+            (torch.empty(target.shape, dtype=target.dtype, pin_memory=True), torch.cuda.Event())
+            for _ in range(_BLOCKS)
+        ]
+        self._turn = 0
+
+    def __call__(self, host: Any) -> None:
+        """The host waits for no copy but that of `_BLOCKS` calls ago."""
+        values = self._convert(host)
+        block, done = self._blocks[self._turn]
+        self._turn = (self._turn + 1) % _BLOCKS
+        done.synchronize()
+        count = values.shape[0]
+        block[:count].copy_(values)
+        self._target[:count].copy_(block[:count], non_blocking=True)
+        done.record()
 
 
 class Graph:

@@ -76,4 +76,5 @@ def test_a_beam_costs_its_tokens_and_little_more(kv_mode: str) -> None:
 def test_the_arena_is_what_its_budget_says() -> None:
     (less, decoder), (more, _) = used(128), used(128, max_tokens=2 * TOKENS)
     work = 2 * (3 * decoder.config.hidden_size + 3 * decoder.config.intermediate_size)
-    assert more - less == TOKENS * (per_token(decoder) + work)
+    ids = 4
+    assert more - less == TOKENS * (per_token(decoder) + work + ids)

@@ -31,6 +31,28 @@ def test_writes_in_a_row_do_not_overtake_each_other(rt: Runtime) -> None:
     assert set(rt.fetch(array).tolist()) == {49}
 
 
+def test_a_writer_copies_what_its_host_values_were_at_the_call(rt: Runtime) -> None:
+    """More writes than it has blocks are on their way behind a launch that takes its time."""
+    target, host = rt.upload([-1] * 4096), np.zeros(4096, np.int32)
+    copies: list[Any] = [rt.empty((4096,), int32) for _ in range(10)]
+    write = rt.writer(target)
+    stream = rt.stream()
+    rt.synchronize()
+    with stream:
+        slow: Any = rt.empty((1 << 28,), int32)
+        slow.zero_()
+        for turn, copy in enumerate(copies):
+            host[:] = turn
+            write(host[: 4096 - turn])
+            copy.copy_(target)
+        host[:] = 99
+    stream.synchronize()
+    for turn, copy in enumerate(copies):
+        got = rt.fetch(copy)
+        assert (got[: 4096 - turn] == turn).all()
+        assert got[4096 - turn :].tolist() == list(range(turn - 1, -1, -1))
+
+
 def test_a_graph_launches_what_it_recorded_on_the_values_of_then(rt: Runtime) -> None:
     gate_up, out = rt.upload([[0.0, 0.0]], float32), rt.empty((1, 1), float32)
     bound = rt.bind("swiglu", Problem.of("swiglu", "float32", N=1, I=1))

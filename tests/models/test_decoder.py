@@ -36,7 +36,9 @@ def prefill(
     shape = (decoder.config.num_layers, arena, decoder.config.num_kv_heads, decoder.config.head_dim)
     keys, values = (RT.upload(np.full(shape, 7, np.float32)) for _ in range(2))
     ends = np.cumsum([len(prompt) for prompt in prompts])
+    ids = [token for prompt in prompts for token in prompt] + [0] * padding
     rows = Prompts(
+        RT.upload(ids, int32),
         RT.upload([0, *ends.tolist()], int32),
         RT.upload((ends - 1).tolist(), int32),
         RT.upload(starts, int32),
@@ -46,7 +48,6 @@ def prefill(
     lasts = Activations(RT, decoder, len(prompts), Workspace(RT, decoder, len(prompts)))
     space = Workspace(RT, decoder, tokens + 3)
     program = Prefill(RT, decoder, tokens, lasts, rows, keys, values, space)
-    RT.write(program.ids, [t for prompt in prompts for t in prompt] + [0] * padding)
     hidden = RT.fetch(program.launch())
     return hidden, RT.fetch(keys), RT.fetch(values)
 
@@ -145,7 +146,7 @@ def test_loading_and_prefill_need_no_values(folder: Path) -> None:
     assert decoder.cos.shape == (32, 8)
     config = decoder.config
     shape = (config.num_layers, 64, config.num_kv_heads, config.head_dim)
-    prompts = Prompts(*(rt.empty((n,), int32) for n in (4, 3, 3, 3)))
+    prompts = Prompts(*(rt.empty((n,), int32) for n in (32, 4, 3, 3, 3)))
     space = Workspace(rt, decoder, 32)
     lasts = Activations(rt, decoder, 3, Workspace(rt, decoder, 3))
     keys, values = rt.empty(shape, float32), rt.empty(shape, float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from array import array as c_array
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -140,6 +141,17 @@ def test_writes_do_not_broadcast(host: Any) -> None:
     with pytest.raises(InputError, match=r"cannot write shape \(.*\) into \(2,\)"):
         RT.write(array, host)
     assert RT.fetch(array).tolist() == [5, 6]
+
+
+def test_a_writer_writes_the_first_elements_time_after_time() -> None:
+    target = RT.upload([9, 9, 9, 9])
+    write = RT.writer(target)
+    write([1, 2, 3])
+    assert RT.fetch(target).tolist() == [1, 2, 3, 9]
+    write(memoryview(c_array("i", [5, 6])))
+    assert RT.fetch(target).tolist() == [5, 6, 3, 9]
+    with pytest.raises(InputError):
+        write([1.5])
 
 
 def test_views_are_written_in_place() -> None:

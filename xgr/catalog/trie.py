@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -110,7 +111,8 @@ class Trie:
             The last node where all are right: in the range of children of the one before, and of
             the code. Rows where one is not are looked up.
         """
-        low, high = 0, len(self.levels[0])
+        low: Any = 0
+        high: Any = len(self.levels[0])
         right = np.ones(len(codes), dtype=np.bool_)
         for level, code, node in zip(self.levels, codes.T, nodes.T, strict=True):
             right &= (low <= node) & (node < high)

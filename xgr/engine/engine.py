@@ -156,7 +156,7 @@ class Engine:
         # programs are kept by the very buffers that they were bound to, not by their sizes
         state = self._keep(
             ("state", layout.requests),
-            lambda: BatchState(rt, layout.requests, len(self._levels)),
+            lambda: BatchState(rt, layout.requests, len(self._levels), self._tokens),
         )
         lasts = self._keep(
             ("lasts", layout.requests),
@@ -185,12 +185,11 @@ class Engine:
                 lasts.normed, layout.rows, layout.arena, trie, chosen, self._space, self._logits,
             ),
         )  # fmt: skip
-        state.write(layout)
         packed = array("i")
         for one in prepared:
             packed += one.tokens
         packed.frombytes(bytes(packed.itemsize * (layout.tokens - len(packed))))
-        rt.write(prefill.ids, memoryview(packed))
+        state.write(layout, packed)
         prefill.plan(layout.prompt_start, layout.prompt_len, layout.counts)
         self._mark(0)
         prefill.launch()
@@ -225,7 +224,7 @@ class Engine:
         rows = round_up(limits.max_rows, backend.row_granule)
         self._granule = arena_granule(limits, backend)
         arena = round_up(limits.max_tokens, self._granule)
-        tokens = token_bucket(limits.max_tokens, backend)
+        self._tokens = tokens = token_bucket(limits.max_tokens, backend)
         requests = round_up(limits.max_requests, backend.request_granule)
         slots = self._slots
         widest = max(level.tokens.shape[0] for level in self._levels)

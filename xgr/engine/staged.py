@@ -30,8 +30,9 @@ class StagedBeams:
         workspace: Workspace,
     ) -> None:
         self._batch, self._beams = batch, beams
-        rows, slots = beams[0].code.shape[0], cache.own_keys.shape[2]
-        self._own = (cache.own_keys[:, :rows], cache.own_values[:, :rows])
+        rows = beams[0].code.shape[0]
+        self._own = cache.own(rows)
+        slots = self._own[0].shape[2]
         self._ancestors: list[Array] | None = None
         if kv_mode == "ancestors":
             identity = rt.upload([[row] * slots for row in range(rows)], int32)

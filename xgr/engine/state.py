@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,7 +20,6 @@ class KVCache:
 
     Attributes:
         keys, values: [L, T, G, d], the shared part: prompts, contiguous, at token granularity.
-        own_keys, own_values: [L, R, S, G, d], the unshared part: S tokens of each beam.
     """
 
     def __init__(
@@ -34,12 +34,22 @@ class KVCache:
         layers, heads = config.num_layers, (config.num_kv_heads, config.head_dim)
         self.keys = rt.empty((layers, tokens, *heads), dtype)
         self.values = rt.empty((layers, tokens, *heads), dtype)
-        self.own_keys = rt.empty((layers, rows, slots, *heads), dtype)
-        self.own_values = rt.empty((layers, rows, slots, *heads), dtype)
+        self._slots, self._layers, self._heads = slots, layers, heads
+        self._own = [rt.empty((layers * rows * slots, *heads), dtype) for _ in range(2)]
 
     def prompts(self, tokens: int) -> tuple[Array, Array]:
         """`keys` and `values` of the arena's first tokens, [L, at most `tokens`, G, d]."""
         return self.keys[:, :tokens], self.values[:, :tokens]
+
+    def own(self, rows: int) -> tuple[Array, Array]:
+        """Keys and values [L, rows, S, G, d], the unshared part: S tokens of each beam.
+
+        Of few rows the layers lie close together.
+        """
+        count = self._layers * rows * self._slots
+        shape = (self._layers, rows, self._slots, *self._heads)
+        keys, values = (memory[:count].reshape(shape) for memory in self._own)
+        return keys, values
 
     @staticmethod
     def nbytes(config: DecoderConfig, dtype: DType, tokens: int, rows: int, slots: int) -> int:
@@ -67,13 +77,13 @@ class Parts:
         self.whole = rt.empty((end,), dtype)
         self.arrays: list[Array] = [self.whole[span] for span in self._spans]
 
-    def join(self, values: Sequence[Sequence[int]]) -> list[int]:
-        """Host values of all parts as those of the whole."""
-        joined: list[int] = []
+    def join(self, values: Sequence[Sequence[int] | array[int]]) -> array[int]:
+        """Host values of int32 parts as those of the whole, up to the last that is given."""
+        joined = array("i")
         for span, part in zip(self._spans, values, strict=True):
-            joined += [0] * (span.start - len(joined))
-            joined += part
-        return joined + [0] * (self.whole.shape[0] - len(joined))
+            joined.frombytes(bytes(joined.itemsize * (span.start - len(joined))))
+            joined.extend(part)
+        return joined
 
     def split(self, host: Any) -> list[Any]:
         """The parts of a host copy of the whole."""
@@ -88,31 +98,31 @@ class BatchState:
         root_start: int32 [B + 1], the row layout of level 0: one row a request.
         root_live: int32 [B], 1 for requests, 0 for padding.
         root_node, root_score: int32 and float32 [B], the empty prefix and its score 0.
-        prompts: where the prompts lie.
+        prompts: token ids of the prompts, and where they lie.
         widths: int32 [B] a level.
         status: int32 [B], sticky bits of what went wrong on the device.
     """
 
-    def __init__(self, rt: Runtime, requests: int, levels: int) -> None:
-        self._rt = rt
+    def __init__(self, rt: Runtime, requests: int, levels: int, tokens: int) -> None:
         self.root_start = rt.upload(list(range(requests + 1)), int32)
         self.root_node = rt.upload([0] * requests, int32)
         self.root_score = rt.upload([0.0] * requests, float32)
         edges, each = requests + 1, [requests] * (5 + levels)
-        self._parts = Parts(rt, [edges, edges, *each], int32)
-        self.row_start, q_start, *rest = self._parts.arrays
+        self._parts = Parts(rt, [edges, edges, *each, tokens], int32)
+        self.row_start, q_start, *rest, ids = self._parts.arrays
         self.root_live, self.status, last, prompt_start, prompt_len, *self.widths = rest
-        self.prompts = Prompts(q_start, last, prompt_start, prompt_len)
+        self.prompts = Prompts(ids, q_start, last, prompt_start, prompt_len)
+        self._write = rt.writer(self._parts.whole)
 
-    def write(self, layout: Layout) -> None:
-        """Upload a batch's layout, in one copy."""
+    def write(self, layout: Layout, tokens: array[int]) -> None:
+        """Upload a batch's layout and its packed tokens, in one copy."""
         padding = layout.requests - layout.count
         live, status = [1] * layout.count + [0] * padding, [0] * layout.requests
         values = [
             layout.row_start, layout.q_start, live, status,
-            layout.last, layout.prompt_start, layout.prompt_len, *layout.widths,
+            layout.last, layout.prompt_start, layout.prompt_len, *layout.widths, tokens,
         ]  # fmt: skip
-        self._rt.write(self._parts.whole, self._parts.join(values))
+        self._write(memoryview(self._parts.join(values)))
 
 
 @dataclass(frozen=True, slots=True)

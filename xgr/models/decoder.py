@@ -6,7 +6,7 @@ attention differ. All memory is the backend's; nothing here reads a value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar, Protocol
@@ -17,6 +17,11 @@ from xgr.ops.dtype import float32, int32
 from xgr.registry.bind import Bound
 from xgr.runtime import Runtime
 
+# shape of a row of each array of a workspace
+Places = dict[str, tuple[int, ...]]
+# bytes that every array of a workspace begins at a multiple of
+_ALIGNED = 256
+
 __all__ = ["Activations", "Binder", "Decoder", "Forward", "Prefill", "Prompts", "Rows"]
 
 
@@ -24,38 +29,50 @@ class Workspace:
     """Memory of a forward's activations, asked for once; forwards that never overlap share it.
 
     What attention reads and writes and what the MLP does are never needed at once: they lie in
-    the same place.
+    the same place. Arrays of few rows lie close together, at the front: a small batch touches few
+    pages of memory.
 
     Attributes:
         rows: N, tokens or beams of the largest forward.
-        arrays: by name, [N, ...] each.
     """
 
     def __init__(self, rt: Runtime, decoder: Decoder, rows: int) -> None:
         c, kind = decoder.config, decoder.dtype
-        heads = (c.num_heads, c.head_dim)
-        stream = ("hidden", "normed", "delta")
-        halves: tuple[dict[str, tuple[int, ...]], ...] = (
-            {
-                "qkv": ((c.num_heads + 2 * c.num_kv_heads) * c.head_dim,),
-                "q": heads,
-                "attended": heads,
-            },
-            {"gate_up": (2 * c.intermediate_size,), "gated": (c.intermediate_size,)},
-        )
+        stream: Places = {name: (c.hidden_size,) for name in ("hidden", "normed", "delta")}
+        attention: Places = {
+            "qkv": ((c.num_heads + 2 * c.num_kv_heads) * c.head_dim,),
+            "q": (c.num_heads, c.head_dim),
+            "attended": (c.num_heads, c.head_dim),
+        }
+        mlp: Places = {"gate_up": (2 * c.intermediate_size,), "gated": (c.intermediate_size,)}
+        self._halves = (stream | attention, stream | mlp)
+        self._granule = max(1, _ALIGNED // kind.itemsize)
         self.rows = rows
-        self.arrays = {name: rt.empty((rows, c.hidden_size), kind) for name in stream}
-        place = rt.empty((rows * self._widest(halves),), kind)
-        for half in halves:
+        self._memory = rt.empty((max(self._places(rows)[1]),), kind)
+
+    def arrays(self, rows: int) -> dict[str, Array]:
+        """By name, [rows, ...] each.
+
+        Raises:
+            ValueError: more rows than it has.
+        """
+        if rows > self.rows:
+            raise ValueError(f"{rows} rows in a workspace of {self.rows}")
+        found: dict[str, Array] = {}
+        for name, (at, shape) in self._places(rows)[0].items():
+            found[name] = self._memory[at : at + rows * prod(shape)].reshape((rows, *shape))
+        return found
+
+    def _places(self, rows: int) -> tuple[dict[str, tuple[int, tuple[int, ...]]], list[int]]:
+        """Begin and shape of a row of each array, and where each half ends."""
+        places, ends = {}, []
+        for half in self._halves:
             at = 0
             for name, shape in half.items():
-                size = rows * prod(shape)
-                self.arrays[name] = place[at : at + size].reshape((rows, *shape))
-                at += size
-
-    @staticmethod
-    def _widest(halves: Sequence[Mapping[str, tuple[int, ...]]]) -> int:
-        return max(sum(map(prod, half.values())) for half in halves)
+                places[name] = at, shape
+                at += -(-rows * prod(shape) // self._granule) * self._granule
+            ends.append(at)
+        return places, ends
 
 
 class Activations:
@@ -69,11 +86,9 @@ class Activations:
     """
 
     def __init__(self, rt: Runtime, decoder: Decoder, rows: int, workspace: Workspace) -> None:
-        if rows > workspace.rows:
-            raise ValueError(f"{rows} rows in a workspace of {workspace.rows}")
         self._decoder = decoder
         self.rows = rows
-        part: dict[str, Array] = {n: array[:rows] for n, array in workspace.arrays.items()}
+        part = workspace.arrays(rows)
         self.hidden, self.normed, self.qkv = part["hidden"], part["normed"], part["qkv"]
         self.q, self.attended = part["q"], part["attended"]
         self._delta, self._gate_up, self._gated = part["delta"], part["gate_up"], part["gated"]
@@ -150,14 +165,16 @@ class Binder:
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """Where the prompts of a batch lie.
+    """The prompts of a batch, and where they lie.
 
     Attributes:
+        ids: int32 [at least N], token ids packed by request.
         q_start: int32 [B + 1], packed tokens of each request; those from q_start[B] on are padding.
         last: int32 [B], packed row of each request's last token.
         prompt_start, prompt_len: int32 [B], tokens of the arena.
     """
 
+    ids: Array
     q_start: Array
     last: Array
     prompt_start: Array
@@ -167,13 +184,12 @@ class Prompts:
 class Prefill:
     """Prompt tokens of a batch -> K/V in the arena and the last hidden state of each prompt.
 
-    The caller writes `ids`, int32 [N], the token ids packed by request, and the arrays of
-    `prompts`. In the last layer only the last token of each prompt goes on, in `lasts`: nothing
-    else is read. Where prompts lie is read on the device, so that one graph serves every batch of
-    at most N tokens and B requests.
+    The caller writes the arrays of `prompts`, of whose tokens the first N are this program's. In
+    the last layer only the last token of each prompt goes on, in `lasts`: nothing else is read.
+    Where prompts lie is read on the device, so that one graph serves every batch of at most N
+    tokens and B requests.
 
     Attributes:
-        ids: int32 [N].
         hidden: [B, h], the final hidden state of each prompt's last token.
     """
 
@@ -192,7 +208,7 @@ class Prefill:
         c = decoder.config
         self._decoder, self._keys, self._values = decoder, keys, values
         self._prompts, self._lasts = prompts, lasts
-        self.ids = rt.empty((tokens,), int32)
+        self._ids = prompts.ids[:tokens]
         self._one_each = rt.upload(list(range(lasts.rows + 1)), int32)
         self._all = Activations(rt, decoder, tokens, workspace)
         self._scale = c.head_dim**-0.5
@@ -200,7 +216,7 @@ class Prefill:
         self._q_flat = every.q.reshape((tokens, c.num_heads * c.head_dim))
         self._q_lasts = lasts.q.reshape((lasts.rows, c.num_heads * c.head_dim))
         last = prompts.last
-        self._embed = bind("embed", ids=self.ids, table=decoder.embedding, out=every.hidden)
+        self._embed = bind("embed", ids=self._ids, table=decoder.embedding, out=every.hidden)
         self._pick_q = bind("embed", ids=last, table=self._q_flat, out=self._q_lasts)
         self._pick_hidden = bind("embed", ids=last, table=every.hidden, out=lasts.hidden)
         self._rope = bind("rope_prefill", **self._rope_arguments(0))
@@ -223,7 +239,7 @@ class Prefill:
 
     def _launch(self) -> None:
         every, lasts, layers = self._all, self._lasts, len(self._decoder.layers)
-        self._embed(ids=self.ids, table=self._decoder.embedding, out=every.hidden)
+        self._embed(ids=self._ids, table=self._decoder.embedding, out=every.hidden)
         for index in range(layers):
             every.project(index)
             self._rope(**self._rope_arguments(index))
