@@ -28,6 +28,11 @@ def multiprocessors() -> int:
     return count
 
 
+def chains() -> bool:
+    """Whether a launch can let the next one begin before it has ended."""
+    return not interpreting() and architecture() >= 90
+
+
 def architecture() -> int:
     """The device's, 90 for sm_90, which also stands in under the interpreter."""
     if interpreting():

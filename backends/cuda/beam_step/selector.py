@@ -12,7 +12,7 @@ from xgr.backends.cuda.beam_step.floor import SLACK, find_floor
 from xgr.backends.cuda.beam_step.open import ROOM, open_groups
 from xgr.backends.cuda.beam_step.scan import CHILDREN, ROW, TILE, scan_rows
 from xgr.backends.cuda.beam_step.select import select
-from xgr.backends.cuda.device import architecture, interpreting
+from xgr.backends.cuda.device import chains
 from xgr.ops.dtype import float32, int32
 from xgr.registry.kernel import Context
 
@@ -57,7 +57,7 @@ class Selector:
         self._columns, self._ranked, self._strict = columns, ranked, strict
         self._lanes = power(requests)
         self._blocks = replace(Blocks(), **context.config)
-        chained = bool(self._blocks.chained and architecture() >= 90 and not interpreting())
+        chained = bool(self._blocks.chained and chains())
         self._chain = {"CHAINED": chained} | ({"launch_pdl": True} if chained else {})
         self._tiles = -(-columns // TILE)
         self._slots = self._groups_of_row()

@@ -7,7 +7,9 @@ from __future__ import annotations
 import torch
 import triton
 import triton.language as tl
+from triton.language.extra.cuda import gdc_launch_dependents
 
+from xgr.backends.cuda.device import chains
 from xgr.backends.cuda.model_ops.rotary import WARPS, blocks, load_heads, rotate_heads
 from xgr.backends.cuda.rows import of_request
 from xgr.backends.cuda.strides import need_dense_rows
@@ -22,6 +24,7 @@ def build(problem: Problem, context: Context) -> Launcher:
     heads, groups, size = sizes["H"], sizes["G"], sizes["d"]
     (block_h, block_f), parts = blocks(heads, groups, size)
     block_b, grid = triton.next_power_of_2(requests), (sizes["N"], parts)
+    chained = chains()
 
     def rope_prefill(
         *,
@@ -49,7 +52,8 @@ def build(problem: Problem, context: Context) -> Launcher:
             qkv.stride(0), cos.stride(0), sin.stride(0),
             *k.stride()[:2], *v.stride()[:2], *out.stride()[:2], eps, requests,
             H=heads, G=groups, D=size, NORM_Q=q_norm is not None, NORM_K=k_norm is not None,
-            BLOCK_B=block_b, BLOCK_H=block_h, BLOCK_F=block_f, num_warps=WARPS,
+            BLOCK_B=block_b, BLOCK_H=block_h, BLOCK_F=block_f,
+            CHAINED=chained, num_warps=WARPS,
         )  # fmt: skip
 
     return rope_prefill
@@ -61,7 +65,10 @@ def _rope_prefill(
     qkv_row, cos_row, sin_row, k_row, k_head, v_row, v_head, out_row, out_head, eps, requests,
     H: tl.constexpr, G: tl.constexpr, D: tl.constexpr, NORM_Q: tl.constexpr, NORM_K: tl.constexpr,
     BLOCK_B: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_F: tl.constexpr,
+    CHAINED: tl.constexpr,
 ):  # fmt: skip
+    if CHAINED:
+        gdc_launch_dependents()  # attention's prologue runs meanwhile
     row, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
     # all that is read at once comes before what waits for it
     at = tl.arange(0, BLOCK_B)
