@@ -52,7 +52,8 @@ def shipped_problems(op: str, sample: bool = False) -> Iterator[Problem]:
     for kind, model, batch in product(kinds if typed else ("float32",), models, BATCHES):
         known = {**REST, **model, **batch, "RO": batch["R"]}
         rows = (batch["B"], batch["R"]) if op == "beam_step" else (batch["R"],)
-        for known["R"], *values in product(rows, *flags.values()):
+        for count, values in product(rows, product(*flags.values())):
+            known["R"] = count
             chosen = dict(zip(flags, values, strict=True))
             if not _posed(op, chosen):
                 continue
