@@ -27,13 +27,20 @@ def unbuilt(problem: Problem) -> Iterator[Reason]:
         yield from load()
 
 
+def is_loaded() -> bool:
+    """Whether the operators are there."""
+    import torch
+
+    return hasattr(torch.ops.xgr_ascend, "beam_topk")
+
+
 @functools.cache
 def load() -> tuple[Reason, ...]:
     """Load the library once; reasons where it cannot be."""
     import torch
 
-    if hasattr(torch.ops.xgr_ascend, "beam_topk"):
-        return ()  # whoever made the process has loaded it
+    if is_loaded():
+        return ()  # by whoever made the process
     path = Path(os.environ.get(VARIABLE) or BUILT)
     need = "the library of the device's own kernels"
     if not path.is_file():

@@ -60,6 +60,7 @@ def test_a_missing_library_is_named_where_there_is_an_npu(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(_compat, "missing", lambda: iter(()))
+    monkeypatch.setattr(library, "is_loaded", lambda: False)
     monkeypatch.setenv(library.VARIABLE, str(tmp_path / "absent.so"))
     library.load.cache_clear()
     try:
