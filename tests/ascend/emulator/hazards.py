@@ -135,15 +135,11 @@ def run_fault(name: str, on: bool) -> str:
 
 def _reorder(rows: int) -> Callable[[str], None]:
     def run(fault: str) -> None:
-        case = Case("kv_reorder", {"L": 1, "R": rows, "S": 2, "G": 1, "d": 16, "B": 1})
-        host = spec("kv_reorder").build(Case(**{**_fields(case), "flags": {"step": 1}}))
+        sizes = {"L": 1, "R": rows, "S": 2, "G": 1, "d": 16, "B": 1}
+        host = spec("kv_reorder").build(Case("kv_reorder", sizes, flags={"step": 1}))
         ops.kv_reorder(**host, cores=2, fault=fault)
 
     return run
-
-
-def _fields(case: Case) -> dict[str, object]:
-    return {"op": case.op, "sizes": case.sizes, "dtype": case.dtype}
 
 
 def _sort(columns: int, width: int = 40) -> Callable[[str], None]:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.ascend.emulator import api, hazards
-from tests.ascend.emulator.built import CSRC, need_compiler
+from tests.ascend.emulator.built import CSRC, HERE, need_compiler
 
 need_compiler()
 
@@ -25,7 +25,7 @@ def test_a_small_kernel_runs_and_its_fault_is_caught(name: str) -> None:
 def test_messages_name_kernel_core_and_line() -> None:
     line = [
         number
-        for number, text in enumerate((hazards.HERE / "hazards.cpp").read_text().splitlines(), 1)
+        for number, text in enumerate((HERE / "hazards.cpp").read_text().splitlines(), 1)
         if "k.a[wrong ? 1 : 8]" in text
     ]
     message = hazards.run_small("unaligned_operand", wrong=True)

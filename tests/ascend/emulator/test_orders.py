@@ -10,7 +10,7 @@ import pytest
 
 from tests.ascend.emulator import ops
 from tests.ascend.emulator.built import need_compiler
-from tests.ascend.emulator.machine import Order
+from tests.ascend.emulator.machine import Order, tiling
 from xgr.conformance.laid import with_outputs
 from xgr.conformance.runner import expected
 from xgr.ops import spec
@@ -85,7 +85,7 @@ def test_tiles_below_the_threshold_are_skipped() -> None:
     rng = np.random.default_rng(0)
     scores = rng.random((rows, columns)).astype(np.float32)
     scores -= 10 * np.arange(rows, dtype=np.float32)[:, None] % 200
-    words = ops.tiling("beam_topk", 1, rows, columns, width, cores)
+    words = tiling("beam_topk", 1, rows, columns, width, cores)
     workspace = np.zeros(int(words[0]), np.uint8)
     ops.beam_sort(
         scores=scores,

@@ -13,27 +13,28 @@ from tests.ascend.device import need_torch_npu
 need_torch_npu()
 
 import torch  # noqa: E402
-import torch_npu  # noqa: E402, F401
 
 from tests.ascend.fake_cann.calls import logged  # noqa: E402
 from tests.ascend.glue.library import built  # noqa: E402
+from xgr.backends.ascend import _compat  # noqa: E402
 from xgr.conformance.laid import with_outputs  # noqa: E402
 from xgr.conformance.runner import expected  # noqa: E402
 from xgr.ops import spec  # noqa: E402
 from xgr.ops.spec import Case  # noqa: E402
 
+NPU: Any = _compat.npu()
 torch.ops.load_library(str(built()))  # type: ignore[no-untyped-call]
 OPS = torch.ops.xgr_ascend
 CORES = 20
 
 
 def on_device(value: Any) -> Any:
-    return torch.from_numpy(np.ascontiguousarray(value)).npu()
+    return torch.from_numpy(np.ascontiguousarray(value)).to("npu")
 
 
 def tiled(name: str, **sizes: int) -> dict[str, Any]:
     words = getattr(OPS, f"{name}_tiling")(**sizes, cores=CORES)
-    return {"tiling": words.npu(), "cores": int(words[1])}
+    return {"tiling": words.to("npu"), "cores": int(words[1])}
 
 
 def level_of(host: dict[str, Any]) -> dict[str, Any]:
@@ -60,7 +61,7 @@ NO_LEVEL = {
 
 def sort(a: dict[str, int], host: dict[str, Any], t: dict[str, Any]) -> None:
     words = tiled("beam_topk", B=a["B"], R=a["R"], C=a["C"], RO=a["RO"])
-    workspace = torch.empty(1 << 20, dtype=torch.uint8).npu()
+    workspace = torch.empty(1 << 20, dtype=torch.uint8).to("npu")
     OPS.beam_topk(
         **{k: v for k, v in t.items() if k != "order"}, ranked=host["order"] == "rank",
         **NO_LEVEL, node=None, node_out=None, status=None, workspace=workspace, **words,
@@ -114,7 +115,7 @@ def run(case: Case, launch: Callable[..., None]) -> tuple[dict[str, Any], dict[s
 def test_kernels_run_on_device_tensors(case: Case, launch: Callable[..., None]) -> None:
     with logged() as calls:
         tensors, host = run(case, launch)
-        torch.npu.synchronize()
+        NPU.synchronize()
     assert [one.name for one in calls.launches].count("fake_acl_launch") == 1
     declared = spec(case.op)
     want = expected(declared, case, host)
@@ -137,26 +138,26 @@ def rows(count: int) -> dict[str, Any]:
 def test_a_captured_launch_runs_at_each_replay_and_not_before() -> None:
     tensors = rows(6)
     words = tiled("kv_reorder", B=1, L=1, R=6, S=1, G=1, d=8, itemsize=4, step=1)
-    graph = torch.npu.NPUGraph()
-    with torch.npu.graph(graph):
+    graph = NPU.NPUGraph()
+    with NPU.graph(graph):
         OPS.kv_reorder(**tensors, step=1, **words)
-    torch.npu.synchronize()
+    NPU.synchronize()
     assert tensors["k"][0, :, 0, 0, 0].cpu().tolist() == [0, 1, 2, 3, 4, 5]
     for want in ([1, 2, 3, 4, 5, 5], [2, 3, 4, 5, 5, 5]):
         graph.replay()
-        torch.npu.synchronize()
+        NPU.synchronize()
         assert tensors["k"][0, :, 0, 0, 0].cpu().tolist() == want
         assert tensors["v"][0, :, 0, 0, 0].cpu().tolist() == want
 
 
 def test_launches_are_on_the_current_stream() -> None:
-    stream = torch.npu.Stream()
+    stream = NPU.Stream()
     words = tiled("kv_reorder", B=1, L=1, R=6, S=1, G=1, d=8, itemsize=4, step=1)
     tensors = rows(6)
-    torch.npu.synchronize()
-    with logged() as calls, torch.npu.stream(stream):
+    NPU.synchronize()
+    with logged() as calls, NPU.stream(stream):
         OPS.kv_reorder(**tensors, step=1, **words)
-    torch.npu.synchronize()
+    NPU.synchronize()
     (ours,) = [one for one in calls.launches if one.name == "fake_acl_launch"]
     assert ours.stream != 0
 
@@ -164,7 +165,7 @@ def test_launches_are_on_the_current_stream() -> None:
 def test_views_are_taken_by_their_strides() -> None:
     tensors = rows(6)
     for name in ("k", "v"):
-        wide = torch.full((1, 6, 1, 1, 11), 77.0).npu()
+        wide = torch.full((1, 6, 1, 1, 11), 77.0).to("npu")
         wide[..., :8].copy_(tensors[name])
         tensors[name] = wide[..., :8]
     words = tiled("kv_reorder", B=1, L=1, R=6, S=1, G=1, d=8, itemsize=4, step=1)
@@ -178,7 +179,7 @@ def test_a_hazard_on_the_device_is_reported() -> None:
     # a piece of no bytes that fit: the kernel reserves more than there is
     broken = words["tiling"].cpu()
     broken[7] = 1 << 20
-    words["tiling"] = broken.npu()
+    words["tiling"] = broken.to("npu")
     OPS.kv_reorder(**tensors, step=1, **words)
     with pytest.raises(RuntimeError, match="unified buffer overflow"):
-        torch.npu.synchronize()
+        NPU.synchronize()

@@ -11,10 +11,11 @@ from tests.ascend.device import need_torch_npu
 need_torch_npu()
 
 import torch  # noqa: E402
-import torch_npu  # noqa: E402, F401
 
 from tests.ascend.glue.library import built  # noqa: E402
+from xgr.backends.ascend import _compat  # noqa: E402
 
+_compat.npu()  # what the library links to
 torch.ops.load_library(str(built()))  # type: ignore[no-untyped-call]
 OPS = torch.ops.xgr_ascend
 
