@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import torch
 
 from xgr.backends.ascend import _compat
+from xgr.backends.ascend.streams import fresh
 
 LOG = logging.getLogger(__name__)
 
@@ -208,7 +209,7 @@ class Spaces:
     def updates(self) -> Any:
         """The calling thread's stream for updates of captured calls."""
         if not hasattr(self._updates, "stream"):
-            self._updates.stream = _compat.npu().Stream()
+            self._updates.stream = fresh()
         return self._updates.stream
 
     def _record(self, launch: Callable[[], None]) -> Any:
@@ -235,7 +236,7 @@ class Spaces:
 def _space() -> tuple[Any, Any, Any]:
     """A stream, a pool, and a graph that holds the pool: it ends with the last graph in it."""
     npu = _compat.npu()
-    side, pool, holder = npu.Stream(), npu.graph_pool_handle(), npu.NPUGraph()
+    side, pool, holder = fresh(), npu.graph_pool_handle(), npu.NPUGraph()
     side.wait_stream(npu.current_stream())
     with npu.stream(side):
         holder.capture_begin(pool=pool, capture_error_mode="thread_local")

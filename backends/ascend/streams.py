@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,6 +10,37 @@ import torch
 
 from xgr.backends.ascend import _compat
 from xgr.backends.ascend.soc import CoreGroup
+
+# torch_npu hands out the same streams again after some dozens: which of them are confined to a
+# group, and the stream of each thread and group
+_CONFINED: dict[int, CoreGroup] = {}
+_OF_GROUP: dict[tuple[int, CoreGroup], Any] = {}
+_TURN = threading.Lock()
+
+
+def fresh() -> Any:
+    """A stream of torch_npu on all cores.
+
+    Raises:
+        RuntimeError: every stream that there is is confined to a core group.
+    """
+    made = (_compat.npu().Stream() for _ in range(128))
+    found = next((stream for stream in made if stream.npu_stream not in _CONFINED), None)
+    if found is None:
+        raise RuntimeError(f"all streams are confined to core groups: {_CONFINED.values()}")
+    return found
+
+
+def confined(group: CoreGroup) -> Any:
+    """The calling thread's stream on a group of cores; the same one whenever it is asked for."""
+    key = threading.get_ident(), group
+    with _TURN:
+        if key not in _OF_GROUP:
+            stream = fresh()
+            _compat.npu().set_stream_limit(stream, group.cube, group.vector)
+            _CONFINED[stream.npu_stream] = group
+            _OF_GROUP[key] = stream
+        return _OF_GROUP[key]
 
 
 class Stream:
@@ -19,11 +51,8 @@ class Stream:
     """
 
     def __init__(self, group: CoreGroup | None = None) -> None:
-        npu = _compat.npu()
-        self.torch = npu.Stream()
+        self.torch = fresh() if group is None else confined(group)
         self.group = group
-        if group is not None:
-            npu.set_stream_limit(self.torch, group.cube, group.vector)
         self._entered: list[Any] = []
 
     def __enter__(self) -> Stream:
