@@ -12,7 +12,7 @@ from xgr.backends.cuda.beam_step.floor import SLACK, find_floor
 from xgr.backends.cuda.beam_step.open import ROOM, open_groups
 from xgr.backends.cuda.beam_step.scan import CHILDREN, ROW, TILE, scan_rows
 from xgr.backends.cuda.beam_step.select import select
-from xgr.backends.cuda.device import chains
+from xgr.backends.cuda.device import architecture, chains
 from xgr.ops.dtype import float32, int32
 from xgr.registry.kernel import Context
 
@@ -58,6 +58,8 @@ class Selector:
         self._lanes = power(requests)
         self._blocks = replace(Blocks(), **context.config)
         chained = bool(self._blocks.chained and chains())
+        # left to itself, ptxas spills a few registers on others, for more blocks an SM
+        self._whole = {} if architecture() == 90 else {"maxnreg": 255}
         self._chain = {"CHAINED": chained} | ({"launch_pdl": True} if chained else {})
         self._tiles = -(-columns // TILE)
         self._slots = self._groups_of_row()
@@ -154,7 +156,7 @@ class Selector:
         }  # fmt: skip
         open_groups[(self._places, self._parts)](
             **candidates, B=self._requests, REQUESTS=self._lanes, num_warps=blocks.open_warps,
-            **self._chain,
+            **self._whole, **self._chain,
         )  # fmt: skip
         large = min(blocks.chunk, max(1024, 8 * width))
         select[(self._requests,)](
@@ -169,7 +171,7 @@ class Selector:
             **codes, row_start=row_start, row_start_out=row_start_out, **outputs,
             live_out=live_out, RO=self._targets, B=self._requests, REQUESTS=self._lanes,
             SPARE=blocks.spare, TRIE=constrained, RANKED=self._ranked, ROWS=32, COMPARED=256,
-            num_warps=4, **self._chain,
+            num_warps=4, **self._whole, **self._chain,
         )  # fmt: skip
 
     def _groups_of_row(self) -> int:
