@@ -110,12 +110,12 @@ std::vector<Hazard> hazards()
     });
     add("unified_buffer_overflow", [] {
         TPipe pipe;
-        TBuf<> buffer;
+        TBuf<TPosition::VECCALC> buffer;
         pipe.InitBuffer(buffer, wrong ? 188161 : 188160);
     });
     add("too_many_buffers", [] {
         TPipe pipe;
-        TBuf<> buffers[65];
+        TBuf<TPosition::VECCALC> buffers[65];
         for (int at = 0; at < (wrong ? 65 : 64); ++at) {
             pipe.InitBuffer(buffers[at], 32);
         }
@@ -232,7 +232,7 @@ std::vector<Hazard> hazards()
     add("freed_tensor_read_again", [] {
         TPipe pipe;
         TQue<TPosition::VECIN, 1> queue;
-        TBuf<> calc;
+        TBuf<TPosition::VECCALC> calc;
         pipe.InitBuffer(queue, 1, 64);
         pipe.InitBuffer(calc, 64);
         LocalTensor<float> tensor = queue.AllocTensor<float>();
@@ -257,7 +257,8 @@ std::vector<Hazard> hazards()
         if (!wrong) {
             pipe.InitBuffer(queue, 1, 32);
         }
-        queue.FreeTensor(queue.AllocTensor<float>());
+        LocalTensor<float> tensor = queue.AllocTensor<float>();
+        queue.FreeTensor(tensor);
     });
     add("more_tensors_than_buffers", [] {
         TPipe pipe;
@@ -296,7 +297,8 @@ std::vector<Hazard> hazards()
             DataCopy(tensor, Global(input), 8);
             queue.EnQue(tensor);
             if (!wrong) {
-                queue.FreeTensor(queue.DeQue<float>());
+                tensor = queue.DeQue<float>();
+                queue.FreeTensor(tensor);
             }
         }
     });
@@ -309,7 +311,8 @@ std::vector<Hazard> hazards()
         if (wrong) {
             queue.EnQue(tensor);
         }
-        queue.FreeTensor(queue.DeQue<float>());
+        tensor = queue.DeQue<float>();
+        queue.FreeTensor(tensor);
     });
     add("dequeue_from_empty", [] {
         TPipe pipe;
@@ -319,13 +322,14 @@ std::vector<Hazard> hazards()
         if (!wrong) {
             queue.EnQue(tensor);
         }
-        queue.FreeTensor(queue.DeQue<float>());
+        tensor = queue.DeQue<float>();
+        queue.FreeTensor(tensor);
     });
     add("free_twice", [] {
         TPipe pipe;
         TQue<TPosition::VECIN, 1> queue;
         pipe.InitBuffer(queue, 1, 32);
-        const LocalTensor<float> tensor = queue.AllocTensor<float>();
+        LocalTensor<float> tensor = queue.AllocTensor<float>();
         queue.FreeTensor(tensor);
         if (wrong) {
             queue.FreeTensor(tensor);
@@ -335,7 +339,7 @@ std::vector<Hazard> hazards()
         TPipe pipe;
         TQue<TPosition::VECIN, 1> queue;
         pipe.InitBuffer(queue, 1, 32);
-        const LocalTensor<float> tensor = queue.AllocTensor<float>();
+        LocalTensor<float> tensor = queue.AllocTensor<float>();
         queue.EnQue(tensor);
         if (!wrong) {
             queue.DeQue<float>();
@@ -347,14 +351,14 @@ std::vector<Hazard> hazards()
         TQue<TPosition::VECIN, 1> first, second;
         pipe.InitBuffer(first, 1, 32);
         pipe.InitBuffer(second, 1, 32);
-        const LocalTensor<float> tensor = first.AllocTensor<float>();
+        LocalTensor<float> tensor = first.AllocTensor<float>();
         wrong ? second.FreeTensor(tensor) : first.FreeTensor(tensor);
     });
     add("tensor_never_freed", [] {
         TPipe pipe;
         TQue<TPosition::VECIN, 1> queue;
         pipe.InitBuffer(queue, 1, 32);
-        const LocalTensor<float> tensor = queue.AllocTensor<float>();
+        LocalTensor<float> tensor = queue.AllocTensor<float>();
         if (!wrong) {
             queue.FreeTensor(tensor);
         }

@@ -79,14 +79,16 @@ public:
         TPipe pipe;
         InitBuffers(pipe);
         Divide();
-        ForEachOfMine([this](int64_t request, int64_t begin, int64_t end) {
-            Scan(request, begin, end);
-            Hand(request);
-        });
+        BeginTurns();
+        while (NextTurn()) {
+            Scan(turn_, turnBegin_, turnEnd_);
+            Hand(turn_);
+        }
         Meet();
-        ForEachOfMine([this](int64_t request, int64_t begin, int64_t end) {
-            Emit(request, begin, end);
-        });
+        BeginTurns();
+        while (NextTurn()) {
+            Emit(turn_, turnBegin_, turnEnd_);
+        }
         for (int64_t request = GetBlockIdx(); request < requests_; request += GetBlockNum()) {
             Close(request);
         }
@@ -142,20 +144,35 @@ private:
         return RoundUp((unit + 1) * cores_, units_) / units_ - 1;
     }
 
-    // Calls back with each request and the units of it that are this core's.
-    template <typename F> __aicore__ inline void ForEachOfMine(const F &call)
+    // A turn is a request, and the units of it that are this core's.
+    __aicore__ inline void BeginTurns()
     {
-        int64_t unit = 0;
-        for (int64_t request = 0; request < requests_ && unit < end_; ++request) {
-            const int64_t next = unit + inputs_.Size(request) * tiles_;
-            requestBegin_ = unit;
-            requestEnd_ = next;
-            const int64_t begin = unit > begin_ ? unit : begin_;
-            if (begin < Smaller(next, end_)) {
-                call(request, begin, Smaller(next, end_));
+        turn_ = -1;
+        requestEnd_ = 0;
+    }
+
+    __aicore__ inline bool NextTurn()
+    {
+        for (turn_ += 1; turn_ < requests_ && requestEnd_ < end_; ++turn_) {
+            requestBegin_ = requestEnd_;
+            requestEnd_ += inputs_.Size(turn_) * tiles_;
+            turnBegin_ = requestBegin_ > begin_ ? requestBegin_ : begin_;
+            turnEnd_ = Smaller(requestEnd_, end_);
+            if (turnBegin_ < turnEnd_) {
+                return true;
             }
-            unit = next;
         }
+        return false;
+    }
+
+    // The units of a request, whoever has them.
+    __aicore__ inline void Find(int64_t request)
+    {
+        requestBegin_ = 0;
+        for (int64_t before = 0; before < request; ++before) {
+            requestBegin_ += inputs_.Size(before) * tiles_;
+        }
+        requestEnd_ = requestBegin_ + inputs_.Size(request) * tiles_;
     }
 
     __aicore__ inline int64_t Rows(int64_t request) const
@@ -214,7 +231,7 @@ private:
         row_ = inputs_.Start(request) + inside / tiles_;
         column_ = inside % tiles_ * tile_;
         length_ = Length(static_cast<uint32_t>(Smaller(tile_, columns_ - column_)));
-        const LocalTensor<float> tile = tileQueue_.DeQue<float>();
+        LocalTensor<float> tile = tileQueue_.DeQue<float>();
         const LocalTensor<float> score = score_.Get<float>();
         const LocalTensor<float> work = work_.Get<float>();
         OrderVector();
@@ -252,7 +269,8 @@ private:
             if (failed_) {
                 failed = true;
                 if (unit + 1 < end) {
-                    tileQueue_.FreeTensor(tileQueue_.DeQue<float>());
+                    LocalTensor<float> asked = tileQueue_.DeQue<float>();
+                    tileQueue_.FreeTensor(asked);
                 }
                 break;
             }
@@ -496,12 +514,7 @@ private:
     // Writes what is known of a request as a whole: survivors, status, dead rows.
     __aicore__ inline void Close(int64_t request)
     {
-        int64_t unit = 0;
-        for (int64_t before = 0; before < request; ++before) {
-            unit += inputs_.Size(before) * tiles_;
-        }
-        requestBegin_ = unit;
-        requestEnd_ = unit + inputs_.Size(request) * tiles_;
+        Find(request);
         Gather(request);
         const LocalTensor<int32_t> word = header_.Get<int32_t>();
         Order<HardEvent::MTE3_S>();
@@ -550,12 +563,7 @@ private:
     // Puts the survivors of a request, which are in path order, into rank order.
     __aicore__ inline void Rank(int64_t request)
     {
-        int64_t unit = 0;
-        for (int64_t before = 0; before < request; ++before) {
-            unit += inputs_.Size(before) * tiles_;
-        }
-        requestBegin_ = unit;
-        requestEnd_ = unit + inputs_.Size(request) * tiles_;
+        Find(request);
         Gather(request);
         if (total_ == 0) {
             return;
@@ -606,6 +614,7 @@ private:
     int64_t requests_, columns_, outRows_, tile_, width_, tiles_, listBytes_;
     // this core's units of all units, and those of the request at hand
     int64_t units_ = 0, cores_ = 0, begin_ = 0, end_ = 0, requestBegin_ = 0, requestEnd_ = 0;
+    int64_t turn_ = -1, turnBegin_ = 0, turnEnd_ = 0;
     // the unit at hand
     int64_t row_ = 0, column_ = 0;
     uint32_t length_ = 0;

@@ -127,7 +127,7 @@ private:
             Order<HardEvent::S_MTE3>();
         }
         outQueue_.EnQue(tile);
-        const LocalTensor<float> ready = outQueue_.DeQue<float>();
+        LocalTensor<float> ready = outQueue_.DeQue<float>();
         Store(out, ready, width);
         outQueue_.FreeTensor(ready);
     }
@@ -270,17 +270,17 @@ private:
         const int32_t count = static_cast<int32_t>(length);
         OrderVector();
         if (at_.type == TYPE_FLOAT) {
-            const LocalTensor<float> tile = Fetch<float>(offset, width, length, -INFINITE);
+            LocalTensor<float> tile = Fetch<float>(offset, width, length, -INFINITE);
             Adds(score, tile, shift, count);
             tileQueue_.FreeTensor(tile);
         } else if (at_.type == TYPE_HALF) {
-            const LocalTensor<uint16_t> tile = Fetch<uint16_t>(offset, width, length, 0xFC00);
+            LocalTensor<uint16_t> tile = Fetch<uint16_t>(offset, width, length, 0xFC00);
             Cast(score, tile.ReinterpretCast<half>(), RoundMode::CAST_NONE, length);
             tileQueue_.FreeTensor(tile);
             OrderVector();
             Adds(score, score, shift, count);
         } else {
-            const LocalTensor<uint16_t> tile = Fetch<uint16_t>(offset, width, length, 0xFF80);
+            LocalTensor<uint16_t> tile = Fetch<uint16_t>(offset, width, length, 0xFF80);
             Cast(score, tile.ReinterpretCast<bfloat16_t>(), RoundMode::CAST_NONE, length);
             tileQueue_.FreeTensor(tile);
             OrderVector();

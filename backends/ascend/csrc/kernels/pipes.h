@@ -19,7 +19,7 @@ namespace xgr {
 // What `event`'s first pipe has been told so far is done before its second one goes on.
 template <AscendC::HardEvent event> __aicore__ inline void Order()
 {
-    const AscendC::TEventID id = AscendC::GetTPipePtr()->FetchEventID(event);
+    const AscendC::TEventID id = GetTPipePtr()->FetchEventID(event);
     AscendC::SetFlag<event>(id);
     AscendC::WaitFlag<event>(id);
 }

@@ -67,7 +67,7 @@ public:
         return LocalTensor<T>(buffer.offset, queue.bytes, position, index_);
     }
 
-    template <typename T> void FreeTensor(const LocalTensor<T> &tensor, Site site = Site::here())
+    template <typename T> void FreeTensor(LocalTensor<T> &tensor, Site site = Site::here())
     {
         emulated::Core &core = emulated::core();
         emulated::Queue &queue = mine(core, site);
@@ -123,7 +123,7 @@ private:
     int index_ = -1;
 };
 
-template <TPosition position = TPosition::VECCALC> class TBuf {
+template <TPosition position> class TBuf {
 public:
     template <typename T> LocalTensor<T> Get(Site site = Site::here())
     {
@@ -230,9 +230,9 @@ private:
     }
 };
 
-inline TPipe *GetTPipePtr()
-{
-    return static_cast<TPipe *>(emulated::core().pipe);
-}
-
 }  // namespace AscendC
+
+inline AscendC::TPipe *GetTPipePtr()
+{
+    return static_cast<AscendC::TPipe *>(emulated::core().pipe);
+}
