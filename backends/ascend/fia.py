@@ -60,8 +60,11 @@ class Prompts:
         """
         for at, call in enumerate(self._lengths.calls):
             made = functools.partial(self._call, at, q, k, v, scale, causal, out)
-            self._reserve(at, q, k, v, scale, causal)
-            graph.updatable(self._lengths, made)
+            if call.dense:  # another length is another shape, which no captured call takes
+                made()
+            else:
+                self._reserve(at, q, k, v, scale, causal)
+                graph.updatable(self._lengths, made)
             if self._with_lse:
                 self._place(call, lse)
 
@@ -71,7 +74,9 @@ class Prompts:
         call = self._lengths.calls[at]
         known = self._arguments(call, q, k, v, scale, causal)
         results = [_shaped(call, out), self._lse_of(call)]
-        _compat.call(OUT, **known, workspace=self._spaces[_key(call, causal)], out=results)
+        # dense calls have the library ask for what they need
+        workspace = self._spaces.get(_key(call, causal))
+        _compat.call(OUT, **known, workspace=workspace, out=results)
 
     def _reserve(
         self, at: int, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool
@@ -140,4 +145,4 @@ def _shaped(call: Call, rows: Tensor) -> Tensor:
 
 
 def _key(call: Call, causal: bool) -> tuple[Any, ...]:
-    return call.end - call.first, call.count, call.dense, causal and not call.single
+    return call.end - call.first, call.count, causal and not call.single

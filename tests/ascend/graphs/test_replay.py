@@ -97,6 +97,24 @@ def test_another_layout_is_launched_and_then_recorded(rt: Runtime) -> None:
     assert recorded == [False, True, False, True, False, True]
 
 
+def test_prompts_between_blocks_are_recorded_as_they_lie(rt: Runtime) -> None:
+    """Dense calls are no task groups: the same lengths again replay, others are launched."""
+    ((case, host),) = [
+        (c, {**h, "prompt_start": np.array([512, 3, 384], np.int32)})
+        for c, h in in_blocks("staged_attention")
+        if c.sizes["d"] == 128 and h["prompt_len"].all() and h["row_start"][1] == 16
+    ]
+    longer = {**host, "prompt_len": np.array([310, 200, 8], np.int32)}
+    captured = Captured(rt, "ascend.fia", case, host)
+    recorded = []
+    with rt.stream():
+        for one in (host, host, host, longer, longer, longer):
+            assert captured.run(one) == []
+            recorded.append(captured.graph._graph is not None)
+    assert recorded == [False, True, True, False, True, True]
+    assert captured.graph._recorded.tasks == []
+
+
 def test_a_graph_without_a_plan_is_launched_each_time(
     rt: Runtime, caplog: pytest.LogCaptureFixture
 ) -> None:
