@@ -32,18 +32,18 @@ def need_compiler() -> None:
     pytest.skip("needs g++ to build the emulated kernels", allow_module_level=True)
 
 
-def compiled(name: str, sources: Sequence[Path], *flags: str) -> Path:
+def compiled(name: str, sources: Sequence[Path], headers: Path = CSRC) -> Path:
     """A shared library of the sources, built again when they or a header change."""
-    headers = sorted(p for p in CSRC.rglob("*") if p.suffix in {".h", ".cpp"})
-    digest = hashlib.sha256(" ".join([*FLAGS, *flags]).encode())
-    for path in [*headers, *sources]:
+    watched = {*CSRC.rglob("*.h"), *CSRC.rglob("*.cpp"), *headers.rglob("*.h")}
+    digest = hashlib.sha256(" ".join(FLAGS).encode())
+    for path in [*sorted(watched), *sources]:
         digest.update(path.read_bytes())
     folder = Path(tempfile.gettempdir()) / f"xgr-emulated-{os.getuid()}"
     folder.mkdir(exist_ok=True)
     library = folder / f"{name}-{digest.hexdigest()[:16]}.so"
     if not library.exists():
         unfinished = library.with_suffix(f".{os.getpid()}")
-        command = ["g++", *FLAGS, *flags, f"-I{CSRC / 'emulator'}", *map(str, sources)]
+        command = ["g++", *FLAGS, f"-I{CSRC / 'emulator'}", *map(str, sources)]
         done = subprocess.run(
             [*command, "-o", str(unfinished)], capture_output=True, text=True, check=False
         )

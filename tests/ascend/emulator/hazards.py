@@ -91,7 +91,9 @@ SMALL: Mapping[str, str] = {
 
 @functools.cache
 def _small() -> tuple[ctypes.CDLL, Mapping[str, int]]:
-    library = ctypes.CDLL(str(compiled("hazards", [HERE / "hazards.cpp"])))
+    library = ctypes.CDLL(
+        str(compiled("hazards", [HERE / "hazards.cpp"], headers=HERE / "hazards_of"))
+    )
     library.hazard_name.restype = library.hazard_run.restype = ctypes.c_char_p
     names: dict[str, int] = {}
     while name := library.hazard_name(len(names)):

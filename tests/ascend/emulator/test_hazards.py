@@ -23,13 +23,10 @@ def test_a_small_kernel_runs_and_its_fault_is_caught(name: str) -> None:
 
 
 def test_messages_name_kernel_core_and_line() -> None:
-    line = [
-        number
-        for number, text in enumerate((HERE / "hazards.cpp").read_text().splitlines(), 1)
-        if "k.a[wrong ? 1 : 8]" in text
-    ]
+    source = (HERE / "hazards_of" / "places.h").read_text().splitlines()
+    (line,) = [n for n, text in enumerate(source, 1) if "k.a[wrong ? 1 : 8]" in text]
     message = hazards.run_small("unaligned_operand", wrong=True)
-    assert message.startswith(f"unaligned_operand, core 0, hazards.cpp:{line[0]}: ")
+    assert message.startswith(f"unaligned_operand, core 0, places.h:{line}: ")
 
 
 def test_every_fault_of_the_kernels_is_tried() -> None:

@@ -17,6 +17,8 @@
 #include "catalogue.h"
 #include "requests.h"
 #include "sorted.h"
+#include "survivors.h"
+#include "totals.h"
 
 namespace xgr {
 
@@ -62,16 +64,11 @@ public:
         // rows of survivors that are still to be ranked
         GM_ADDR ranking = at_.workspace + (GetBlockNum() + requests_) * listBytes_;
         const int64_t apart = RoundUp(outRows_, 8) * sizeof(int32_t);
-        const bool ranked = at_.ranked != 0;
-        found_[PARENT] = Global<int32_t>(ranked ? ranking : at_.parent);
-        found_[CODE] = Global<int32_t>(ranked ? ranking + apart : at_.code);
-        found_[SCORE] = Global<int32_t>(ranked ? ranking + 2 * apart : at_.score);
-        found_[NODE] = Global<int32_t>(ranked ? ranking + 3 * apart : at_.nodeOut);
-        rankingScores_ = ranking + 2 * apart;
-        out_[PARENT] = Global<int32_t>(at_.parent);
-        out_[CODE] = Global<int32_t>(at_.code);
-        out_[SCORE] = Global<int32_t>(at_.score);
-        out_[NODE] = Global<int32_t>(at_.nodeOut);
+        out_ = {at_.parent, at_.code, at_.score, at_.nodeOut};
+        found_ = out_;
+        if (at_.ranked != 0) {
+            found_ = {ranking, ranking + apart, ranking + 2 * apart, ranking + 3 * apart};
+        }
     }
 
     __aicore__ inline void Process()
@@ -93,8 +90,8 @@ public:
             Close(request);
         }
         if (GetBlockIdx() == GetBlockNum() - 1) {
-            Fill(0, outputs_.Start(0), 0);
-            Fill(outputs_.Start(requests_), outRows_, 0);
+            survivors_.Fill(out_, 0, outputs_.Start(0), 0);
+            survivors_.Fill(out_, outputs_.Start(requests_), outRows_, 0);
         }
         if (at_.ranked != 0) {
             Meet();
@@ -105,10 +102,7 @@ public:
     }
 
 private:
-    enum Column : int { PARENT, CODE, SCORE, NODE, COLUMNS };
     enum Entry : int { ENTRY_COUNT, ENTRY_FAILED, ENTRY_TILES, ENTRY_SKIPPED };
-
-    static constexpr int64_t HELD = HELD_SURVIVORS;
 
     __aicore__ inline void InitBuffers(TPipe &pipe)
     {
@@ -116,15 +110,11 @@ private:
         inputs_.Init(pipe, at_.rowStart, at_.live, requests_);
         outputs_.Init(pipe, at_.rowStartOut, at_.outWidth, requests_);
         children_.Init(pipe);
-        pipe.InitBuffer(tileQueue_, 2, static_cast<uint32_t>(tile_ * sizeof(float)));
-        pipe.InitBuffer(score_, static_cast<uint32_t>(tile_ * sizeof(float)));
-        pipe.InitBuffer(work_, static_cast<uint32_t>(tile_ * sizeof(float)));
-        pipe.InitBuffer(bits_, static_cast<uint32_t>(tile_ / 8));
-        pipe.InitBuffer(one_, 32);
+        totals_.Init(pipe, tile_);
+        survivors_.Init(pipe);
         pipe.InitBuffer(maxima_, SEEN_TILES * sizeof(float));
         pipe.InitBuffer(header_, 2 * LIST_HEADER);
         pipe.InitBuffer(headers_, static_cast<uint32_t>(GetBlockNum() * LIST_HEADER));
-        pipe.InitBuffer(survivors_, COLUMNS * HELD * sizeof(int32_t));
     }
 
     __aicore__ inline void Divide()
@@ -197,59 +187,26 @@ private:
         }
     }
 
-    // Asks for the scores of a unit; behind the last column there is nothing.
+    // Asks for the scores of a unit.
     __aicore__ inline void Ask(int64_t request, int64_t unit)
     {
-        const int64_t inside = unit - requestBegin_;
-        const int64_t row = inputs_.Start(request) + inside / tiles_;
-        const int64_t column = inside % tiles_ * tile_;
-        const uint32_t count = static_cast<uint32_t>(Smaller(tile_, columns_ - column));
-        const uint32_t whole = static_cast<uint32_t>(RoundUp(count, 8));
-        const LocalTensor<float> tile = tileQueue_.AllocTensor<float>();
-        if (whole < Length(count) && !XGR_FAULT("tile_tail_unset")) {
-            Duplicate(tile[whole], -INFINITE, static_cast<int32_t>(Length(count) - whole));
-        }
-        LoadPadded(tile, Global<float>(at_.scores)[row * at_.scoresRow + column], count, -INFINITE);
-        tileQueue_.EnQue(tile);
+        Locate(request, unit);
+        totals_.Ask(Global<float>(at_.scores)[row_ * at_.scoresRow + column_], columnsHere_);
     }
 
-    // A power of two of numbers that hold `count`.
-    __aicore__ inline uint32_t Length(uint32_t count) const
-    {
-        uint32_t length = 64;
-        while (length < count) {
-            length *= 2;
-        }
-        return length;
-    }
-
-    // Takes the scores that were asked for: totals in score_, and the greatest of them.
-    // A NaN or +inf sets failed_.
+    // Takes the scores that were asked for; the greatest of them.
     __aicore__ inline float Take(int64_t request, int64_t unit)
+    {
+        Locate(request, unit);
+        return totals_.Take(columnsHere_, cumulative_.GetValue(row_));
+    }
+
+    __aicore__ inline void Locate(int64_t request, int64_t unit)
     {
         const int64_t inside = unit - requestBegin_;
         row_ = inputs_.Start(request) + inside / tiles_;
         column_ = inside % tiles_ * tile_;
-        length_ = Length(static_cast<uint32_t>(Smaller(tile_, columns_ - column_)));
-        LocalTensor<float> tile = tileQueue_.DeQue<float>();
-        const LocalTensor<float> score = score_.Get<float>();
-        const LocalTensor<float> work = work_.Get<float>();
-        OrderVector();
-        // -0 becomes 0, so that equal scores have equal bits
-        Adds(score, tile, cumulative_.GetValue(row_) + 0.0f, static_cast<int32_t>(length_));
-        tileQueue_.FreeTensor(tile);
-        OrderVector();
-        failed_ = HasNan(score, work.ReinterpretCast<int32_t>(), length_);
-        if (failed_) {
-            return INFINITE;
-        }
-        const float greatest = Greatest(score, one_.Get<float>(), work, length_);
-        failed_ = greatest == INFINITE;
-        if (greatest == -INFINITE || failed_) {
-            return greatest;
-        }
-        ClampLegal(score, bits_.Get<uint8_t>(), length_);
-        return greatest < LEAST ? LEAST : greatest;
+        columnsHere_ = static_cast<uint32_t>(Smaller(tile_, columns_ - column_));
     }
 
     // Keeps the best scores of this core's units of a request.
@@ -259,18 +216,17 @@ private:
         sorted_.Begin(width);
         sorted_.IndexAll(static_cast<int32_t>(GetBlockIdx()));
         skipped_ = 0;
-        bool failed = false;
+        failed_ = false;
         Ask(request, begin);
         for (int64_t unit = begin; unit < end; ++unit) {
             if (unit + 1 < end) {
                 Ask(request, unit + 1);
             }
             const float greatest = Take(request, unit);
-            if (failed_) {
-                failed = true;
+            if (totals_.failed) {
+                failed_ = true;
                 if (unit + 1 < end) {
-                    LocalTensor<float> asked = tileQueue_.DeQue<float>();
-                    tileQueue_.FreeTensor(asked);
+                    totals_.Drop();
                 }
                 break;
             }
@@ -280,18 +236,17 @@ private:
             if (width == 0 || greatest == -INFINITE) {
                 continue;
             }
-            if (sorted_.MustSettle(length_)) {
+            if (sorted_.MustSettle(totals_.length)) {
                 sorted_.Settle();
             }
             if (sorted_.Full() && greatest <= sorted_.threshold) {
                 skipped_ += 1;
                 continue;
             }
-            sorted_.Join(score_.Get<float>(), bits_.Get<uint8_t>(), length_);
+            sorted_.Join(totals_.Scores(), totals_.Bits(), totals_.length);
         }
-        failed_ = failed;
         tilesSeen_ = end - begin;
-        if (width > 0 && !failed) {
+        if (width > 0 && !failed_) {
             sorted_.Settle();
         }
     }
@@ -403,8 +358,7 @@ private:
             return;
         }
         Share(request);
-        written_ = outputs_.Start(request) + before_;
-        held_ = 0;
+        survivors_.Begin(found_, outputs_.Start(request) + before_);
         nodeRow_ = -1;
         int64_t left = mine_;
         for (int64_t unit = begin; unit < end && left > 0; ++unit) {
@@ -421,25 +375,26 @@ private:
                 left -= Pick();
             }
         }
-        Flush();
+        survivors_.Flush();
     }
 
     // Takes the survivors among the scores at hand; how many there are.
     __aicore__ inline int64_t Pick()
     {
-        const LocalTensor<float> score = score_.Get<float>();
-        const LocalTensor<uint8_t> bits = bits_.Get<uint8_t>();
+        const LocalTensor<float> score = totals_.Scores();
+        const LocalTensor<uint8_t> bits = totals_.Bits();
+        const uint32_t length = totals_.length;
         const LocalTensor<float> values = sorted_.Pairs();
         const LocalTensor<int32_t> columns =
             values[static_cast<uint32_t>(tile_)].ReinterpretCast<int32_t>();
-        const LocalTensor<int32_t> numbers = work_.Get<int32_t>();
-        CreateVecIndex(numbers, static_cast<int32_t>(column_), length_);
-        CompareScalar(bits, score, least_, equal_ > 0 ? CMPMODE::GE : CMPMODE::GT, length_);
+        const LocalTensor<int32_t> numbers = totals_.Numbers();
+        CreateVecIndex(numbers, static_cast<int32_t>(column_), length);
+        CompareScalar(bits, score, least_, equal_ > 0 ? CMPMODE::GE : CMPMODE::GT, length);
         OrderVector();
         const GatherMaskParams by{1, 1, 8, 8};
         uint64_t kept = 0;
-        GatherMask(values, score, bits.ReinterpretCast<uint32_t>(), true, length_, by, kept);
-        GatherMask(columns, numbers, bits.ReinterpretCast<uint32_t>(), true, length_, by, kept);
+        GatherMask(values, score, bits.ReinterpretCast<uint32_t>(), true, length, by, kept);
+        GatherMask(columns, numbers, bits.ReinterpretCast<uint32_t>(), true, length, by, kept);
         if (!XGR_FAULT("survivors_not_awaited")) {
             Order<HardEvent::V_S>();
         }
@@ -452,31 +407,12 @@ private:
                 }
                 equal_ -= 1;
             }
-            Hold(columns.GetValue(at), value);
+            const int32_t code = columns.GetValue(at);
+            survivors_.Hold(row_, code, value, at_.nodeOut == nullptr ? 0 : NodeOf(code));
             taken += 1;
         }
         Order<HardEvent::S_V>();
         return taken;
-    }
-
-    __aicore__ inline LocalTensor<int32_t> Held(int column) const
-    {
-        return survivors_.Get<int32_t>()[static_cast<uint32_t>(column * HELD)];
-    }
-
-    __aicore__ inline void Hold(int32_t code, float value)
-    {
-        if (held_ == HELD) {
-            Flush();
-        }
-        const uint32_t at = static_cast<uint32_t>(held_);
-        Held(PARENT).SetValue(at, static_cast<int32_t>(row_));
-        Held(CODE).SetValue(at, code);
-        Held(SCORE).ReinterpretCast<float>().SetValue(at, value);
-        if (at_.nodeOut != nullptr) {
-            Held(NODE).SetValue(at, static_cast<int32_t>(NodeOf(code)));
-        }
-        held_ += 1;
     }
 
     // The child of the row's node that has a code; 0 where there is no catalogue.
@@ -493,22 +429,6 @@ private:
             children_.Begin(catalogue_.code, low, count);
         }
         return children_.Find(code);
-    }
-
-    __aicore__ inline void Flush()
-    {
-        if (held_ == 0) {
-            return;
-        }
-        Order<HardEvent::S_MTE3>();
-        for (int column = 0; column < COLUMNS; ++column) {
-            if (column != NODE || at_.nodeOut != nullptr) {
-                Store(found_[column][written_], Held(column), static_cast<uint32_t>(held_));
-            }
-        }
-        Order<HardEvent::MTE3_S>();
-        written_ += held_;
-        held_ = 0;
     }
 
     // Writes what is known of a request as a whole: survivors, status, dead rows.
@@ -530,34 +450,8 @@ private:
         if (complains) {
             Store(Global<int32_t>(at_.status)[request], word[8], 1);
         }
-        Fill(outputs_.Start(request) + total_, outputs_.Start(request + 1),
-             static_cast<int32_t>(inputs_.Start(request)));
-    }
-
-    // Dead rows: no score, no node, code 0.
-    __aicore__ inline void Fill(int64_t begin, int64_t end, int32_t parent)
-    {
-        if (begin >= end) {
-            return;
-        }
-        const int32_t count = static_cast<int32_t>(HELD);
-        Order<HardEvent::S_V>();
-        Order<HardEvent::MTE3_V>();
-        Duplicate(Held(PARENT), parent, count);
-        Duplicate(Held(CODE), 0, count);
-        Duplicate(Held(SCORE).ReinterpretCast<float>(), -INFINITE, count);
-        Duplicate(Held(NODE), -1, count);
-        Order<HardEvent::V_MTE3>();
-        for (int64_t at = begin; at < end; at += HELD) {
-            const uint32_t rows = static_cast<uint32_t>(Smaller(HELD, end - at));
-            for (int column = 0; column < COLUMNS; ++column) {
-                if (column != NODE || at_.nodeOut != nullptr) {
-                    Store(out_[column][at], Held(column), rows);
-                }
-            }
-        }
-        Order<HardEvent::MTE3_V>();
-        Order<HardEvent::MTE3_S>();
+        survivors_.Fill(out_, outputs_.Start(request) + total_, outputs_.Start(request + 1),
+                        static_cast<int32_t>(inputs_.Start(request)));
     }
 
     // Puts the survivors of a request, which are in path order, into rank order.
@@ -569,7 +463,7 @@ private:
             return;
         }
         const int64_t first = outputs_.Start(request);
-        const GlobalTensor<float> scores = Global<float>(rankingScores_);
+        const GlobalTensor<float> scores = Global<float>(found_.column[Survivors::SCORE]);
         sorted_.Begin(total_);
         for (int64_t at = 0; at < total_; at += SORT_PAIRS) {
             sorted_.IndexFrom(static_cast<int32_t>(at));
@@ -589,16 +483,16 @@ private:
         OrderVector();
         ShiftLeft(offsets, offsets, static_cast<uint32_t>(2), static_cast<int32_t>(count));
         OrderVector();
-        for (int column = 0; column < COLUMNS; ++column) {
-            if (column == NODE && at_.nodeOut == nullptr) {
+        for (int column = 0; column < Survivors::COLUMNS; ++column) {
+            if (!out_.Has(column)) {
                 continue;
             }
             Order<HardEvent::V_MTE2>();
-            Load(before, found_[column][first], count);
+            Load(before, found_.At(column, first), count);
             Order<HardEvent::MTE2_V>();
             AscendC::Gather(after, before, offsets, 0, count);
             Order<HardEvent::V_MTE3>();
-            Store(out_[column][first], after, count);
+            Store(out_.At(column, first), after, count);
             Order<HardEvent::MTE3_V>();
         }
     }
@@ -608,28 +502,28 @@ private:
     Requests inputs_, outputs_;
     ChildCodes children_;
     Sorted sorted_;
+    Totals totals_;
+    Survivors survivors_;
+    Survivors::Place found_, out_;  // where survivors go, and where they end
     GlobalTensor<float> cumulative_;
-    GM_ADDR rankingScores_;
-    GlobalTensor<int32_t> node_, found_[COLUMNS], out_[COLUMNS];
+    GlobalTensor<int32_t> node_;
     int64_t requests_, columns_, outRows_, tile_, width_, tiles_, listBytes_;
     // this core's units of all units, and those of the request at hand
     int64_t units_ = 0, cores_ = 0, begin_ = 0, end_ = 0, requestBegin_ = 0, requestEnd_ = 0;
     int64_t turn_ = -1, turnBegin_ = 0, turnEnd_ = 0;
     // the unit at hand
     int64_t row_ = 0, column_ = 0;
-    uint32_t length_ = 0;
+    uint32_t columnsHere_ = 0;
     bool failed_ = false;
     int64_t skipped_ = 0, tilesSeen_ = 0;
     // the request at hand: cores that have units of it, survivors of all, before and of this core
     int64_t firstCore_ = 0, lastCore_ = -1, total_ = 0, before_ = 0, mine_ = 0;
     float least_ = 0;      // the least score that survives
     int64_t equal_ = 0;    // survivors of this core that are still to come and have just that
-    int64_t written_ = 0, held_ = 0, nodeRow_ = -1;
-    TQue<TPosition::VECIN, 2> tileQueue_;
-    TBuf<TPosition::VECCALC> score_, work_, bits_, one_;
+    int64_t nodeRow_ = -1;
     mutable TBuf<TPosition::VECCALC> maxima_;
     mutable TBuf<TPosition::VECIN> headers_;
-    mutable TBuf<TPosition::VECOUT> header_, survivors_;
+    TBuf<TPosition::VECOUT> header_;
 };
 
 }  // namespace xgr
