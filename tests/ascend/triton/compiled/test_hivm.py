@@ -100,6 +100,17 @@ def test_integers_stay_integers(name: str) -> None:
         assert "vcast_int32_t_to_float" not in found.text, kernel
 
 
+@pytest.mark.parametrize("name", POSED)
+def test_numbers_are_not_compiled_in(name: str) -> None:
+    # or a kernel would be compiled again for each value that is 1, which no check has seen
+    problem, arguments = POSED[name]
+    for launch in launches_of(problem, **arguments):
+        kinds = dict(launch.signature.types)
+        for parameter in launch.signature.kernel.params:
+            is_number = not kinds.get(parameter.name, "*").startswith("*")
+            assert not is_number or parameter.do_not_specialize, parameter.name
+
+
 def test_every_kernel_is_posed() -> None:
     assert {problem.op for problem, _ in POSED.values()} == {k.op for k in TRITON_KERNELS}
 
