@@ -28,6 +28,7 @@ PLAIN = {
 LISTS = {
     "stages": "STAGE_KERNELS",
     "beams": "BEAM_KERNELS",
+    "paged": "PAGED_KERNELS",
     "triton.kernels": "TRITON_KERNELS",
 }
 

@@ -47,6 +47,18 @@ class Rows:
         """Which rows are each request's, bool [B, R]."""
         return self.request[:, None] == owner[None, :]
 
+    def repeated(self, wanted: Tensor) -> tuple[Tensor, Tensor]:
+        """Wanted places and, in place of others, the last wanted one: writes that change nothing.
+
+        Args:
+            wanted: bool [R].
+
+        Returns:
+            int32 [R], 0 everywhere where none is wanted; and bool [1], whether one is.
+        """
+        last = self.number.masked_fill(~wanted, -1).amax(0, keepdim=True)
+        return torch.where(wanted, self.number, last).clamp_min(0), last >= 0
+
     def sound(
         self, parent: Tensor, row_start: Tensor, live: Tensor, status: Tensor, bit: int
     ) -> tuple[Tensor, Tensor]:

@@ -171,3 +171,33 @@ ACLNN(aclnnInplaceScatter, (Out self, int64_t dim, In index, In src, int64_t red
       (self, dim, index, src, reduction)) {
   return aclnnScatterPlan(self, dim, index, src, reduction, self);
 }
+
+// Rows of source become rows of self along dim. As with ScatterNdUpdate, a row that is named twice,
+// with different sources, is poisoned.
+ACLNN(aclnnInplaceIndexCopy, (Out self, int64_t dim, In index, In source),
+      (self, dim, index, source)) {
+  const View to = need(self, "self");
+  const View rows = need(index, "index");
+  const View from = need(source, "source");
+  check_index(rows, "index");
+  const auto d = static_cast<int>(axis(dim, to));
+  Dims expected = to.dims;
+  expected[static_cast<size_t>(d)] = rows.size();
+  require(rows.rank() <= 1 && expected == from.dims && from.dtype == to.dtype,
+          from.shape() + " at " + rows.shape() + " does not go into " + to.shape());
+  return [=] {
+    const std::vector<int64_t> chosen = rows.wholes();
+    std::unordered_set<int64_t> seen;
+    for (size_t i = 0; i < chosen.size(); ++i) {
+      in_range(chosen[i], to.dim(d), "index");
+      const bool twice = !seen.insert(chosen[i]).second;
+      const View slot = to.select(d, chosen[i]);
+      const View row = from.select(d, static_cast<int64_t>(i));
+      const std::vector<int64_t> into = slot.offsets();
+      const std::vector<int64_t> out_of = row.offsets();
+      for (size_t e = 0; e < into.size(); ++e) {
+        put(slot.at(into[e]), row.at(out_of[e]), size_of(to.dtype), twice);
+      }
+    }
+  };
+}
