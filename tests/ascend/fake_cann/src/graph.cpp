@@ -117,15 +117,16 @@ int record(Model& model, Stream& stream, Work work) {
   return stream.last_node;
 }
 
-void depend(Stream& stream, Model& model, int node) {
-  if (std::none_of(models().begin(), models().end(), [&](const auto& m) { return m.get() == &model; }) ||
-      model.captured) {
-    throw Refused(kCaptured, "waits for an event that a finished graph recorded");
+void depend(Stream& stream, uint64_t graph, int node) {
+  for (const auto& model : models()) {
+    if (model->id != graph || model->captured) continue;
+    join(stream, *model);
+    if (node < 0) return;
+    record(*model, stream, {"aclrtStreamWaitEvent", [] {}, nullptr});
+    model->nodes.back()->after.push_back(node);
+    return;
   }
-  join(stream, model);
-  if (node < 0) return;
-  record(model, stream, {"aclrtStreamWaitEvent", [] {}, nullptr});
-  model.nodes.back()->after.push_back(node);
+  throw Refused(kCaptured, "waits for an event that a finished graph recorded");
 }
 
 void replace(Stream& stream, Work work) {

@@ -33,8 +33,9 @@ struct TaskGroup {
 // Records a launch; returns the node's number.
 int record(Model& model, Stream& stream, Work work);
 
-// Makes a stream's next node wait for another one, joining the capture when it is not part of it.
-void depend(Stream& stream, Model& model, int node);
+// Makes a stream's next node wait for one of a graph that is being captured, joining the capture
+// when it is not part of it.
+void depend(Stream& stream, uint64_t graph, int node);
 
 // Puts new work in the place of a captured node of the stream's open update.
 void replace(Stream& stream, Work work);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <random>
 #include <vector>
@@ -23,8 +24,9 @@ std::vector<std::unique_ptr<Stream>>& streams() {
   return *all;
 }
 
-std::vector<std::unique_ptr<Event>>& events() {
-  static auto* all = new std::vector<std::unique_ptr<Event>>;
+// Queued work holds the events that it names, so that they may be destroyed before it runs.
+std::map<const void*, std::shared_ptr<Event>>& events() {
+  static auto* all = new std::map<const void*, std::shared_ptr<Event>>;
   return *all;
 }
 
@@ -83,11 +85,10 @@ bool idle() {
   return true;
 }
 
-Event& event_of(aclrtEvent handle) {
-  for (const auto& event : events()) {
-    if (event.get() == handle) return *event;
-  }
-  throw Refused(kRuntime, "no such event");
+std::shared_ptr<Event> event_of(aclrtEvent handle) {
+  const auto found = events().find(handle);
+  if (found == events().end()) throw Refused(kRuntime, "no such event");
+  return found->second;
 }
 
 double now_ms() {
@@ -229,10 +230,10 @@ aclError aclrtStreamGetId(aclrtStream handle, int32_t* id) {
 
 aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
   return guarded("aclrtCreateEventWithFlag", [&] {
-    auto made = std::make_unique<fake::Event>();
+    auto made = std::make_shared<fake::Event>();
     made->flags = flag;
     *event = made.get();
-    fake::events().push_back(std::move(made));
+    fake::events()[made.get()] = made;
   });
 }
 
@@ -240,38 +241,25 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
   return aclrtCreateEventWithFlag(event, flag);
 }
 
-// Queued work may still name the event, so it goes after the work.
 aclError aclrtDestroyEvent(aclrtEvent handle) {
   return guarded("aclrtDestroyEvent", [&] {
-    fake::Event& event = fake::event_of(handle);
-    if (event.done != event.recorded) {
-      fake::run_until([&] { return event.done == event.recorded; }, "an event that is destroyed");
-    }
-    auto& all = fake::events();
-    for (auto at = all.begin(); at != all.end(); ++at) {
-      if (at->get() == &event) {
-        static auto* kept = new std::vector<std::unique_ptr<fake::Event>>;
-        kept->push_back(std::move(*at));
-        all.erase(at);
-        return;
-      }
-    }
+    fake::event_of(handle);
+    fake::events().erase(handle);
   });
 }
 
 aclError aclrtRecordEvent(aclrtEvent handle, aclrtStream on) {
   return guarded("aclrtRecordEvent", [&] {
-    fake::Event* event = &fake::event_of(handle);
+    const std::shared_ptr<fake::Event> event = fake::event_of(handle);
     fake::Stream& stream = fake::stream_of(on);
     fake::require(stream.updates == nullptr, "an event is recorded inside a task update");
     const bool external = (event->flags & ACL_EVENT_EXTERNAL) != 0;
     if (stream.capture != nullptr && !external) {
-      event->captured_in = stream.capture;
-      event->captured_id = stream.capture->id;
+      event->captured_in = stream.capture->id;
       event->captured_node = stream.last_node;
       return;
     }
-    event->captured_in = nullptr;
+    event->captured_in = 0;
     const uint64_t number = ++event->recorded;
     fake::launch(stream, {"aclrtRecordEvent", [event, number] {
                             event->done = number;
@@ -282,11 +270,11 @@ aclError aclrtRecordEvent(aclrtEvent handle, aclrtStream on) {
 
 aclError aclrtStreamWaitEvent(aclrtStream on, aclrtEvent handle) {
   return guarded("aclrtStreamWaitEvent", [&] {
-    fake::Event* event = &fake::event_of(handle);
+    const std::shared_ptr<fake::Event> event = fake::event_of(handle);
     fake::Stream& stream = fake::stream_of(on);
     fake::require(stream.updates == nullptr, "an event is waited for inside a task update");
-    if (event->captured_in != nullptr) {
-      fake::depend(stream, *event->captured_in, event->captured_node);
+    if (event->captured_in != 0) {
+      fake::depend(stream, event->captured_in, event->captured_node);
       return;
     }
     if (stream.capture != nullptr && (event->flags & ACL_EVENT_EXTERNAL) == 0) {
@@ -302,19 +290,19 @@ aclError aclrtStreamWaitEvent(aclrtStream on, aclrtEvent handle) {
 
 aclError aclrtResetEvent(aclrtEvent handle, aclrtStream on) {
   return guarded("aclrtResetEvent", [&] {
-    fake::Event* event = &fake::event_of(handle);
+    const std::shared_ptr<fake::Event> event = fake::event_of(handle);
     fake::launch(fake::stream_of(on), {"aclrtResetEvent", [event] { event->done = 0; }, nullptr});
   });
 }
 
 aclError aclrtSynchronizeEvent(aclrtEvent handle) {
   return guarded("aclrtSynchronizeEvent", [&] {
-    fake::Event& event = fake::event_of(handle);
-    if (event.captured_in != nullptr) {
+    const std::shared_ptr<fake::Event> event = fake::event_of(handle);
+    if (event->captured_in != 0) {
       throw fake::Refused(fake::kCaptured, "the host waits for an event that a graph recorded");
     }
-    const uint64_t number = event.recorded;
-    fake::run_until([&] { return event.done >= number; }, "an event that is synchronised");
+    const uint64_t number = event->recorded;
+    fake::run_until([&] { return event->done >= number; }, "an event that is synchronised");
     fake::check_red_zones();
   });
 }
@@ -322,10 +310,10 @@ aclError aclrtSynchronizeEvent(aclrtEvent handle) {
 // Time passes between two queries, so each lets the device take a step.
 aclError aclrtQueryEventStatus(aclrtEvent handle, aclrtEventRecordedStatus* status) {
   return guarded("aclrtQueryEventStatus", [&] {
-    fake::Event& event = fake::event_of(handle);
-    if (event.done < event.recorded) fake::run_some();
-    *status = event.done < event.recorded ? ACL_EVENT_RECORDED_STATUS_NOT_READY
-                                          : ACL_EVENT_RECORDED_STATUS_COMPLETE;
+    const std::shared_ptr<fake::Event> event = fake::event_of(handle);
+    if (event->done < event->recorded) fake::run_some();
+    *status = event->done < event->recorded ? ACL_EVENT_RECORDED_STATUS_NOT_READY
+                                            : ACL_EVENT_RECORDED_STATUS_COMPLETE;
   });
 }
 
@@ -338,16 +326,16 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent handle, aclrtEventWaitStatus* stat
 
 aclError aclrtEventElapsedTime(float* ms, aclrtEvent first, aclrtEvent second) {
   return guarded("aclrtEventElapsedTime", [&] {
-    const fake::Event& from = fake::event_of(first);
-    const fake::Event& to = fake::event_of(second);
-    fake::require(from.done != 0 && to.done != 0, "an event has not happened");
-    *ms = static_cast<float>(to.done_ms - from.done_ms);
+    const std::shared_ptr<fake::Event> from = fake::event_of(first);
+    const std::shared_ptr<fake::Event> to = fake::event_of(second);
+    fake::require(from->done != 0 && to->done != 0, "an event has not happened");
+    *ms = static_cast<float>(to->done_ms - from->done_ms);
   });
 }
 
 aclError aclrtEventGetTimestamp(aclrtEvent handle, uint64_t* microseconds) {
   return guarded("aclrtEventGetTimestamp", [&] {
-    *microseconds = static_cast<uint64_t>(fake::event_of(handle).done_ms * 1000);
+    *microseconds = static_cast<uint64_t>(fake::event_of(handle)->done_ms * 1000);
   });
 }
 

@@ -54,8 +54,7 @@ struct Event {
   uint64_t recorded = 0;  // records asked for so far
   uint64_t done = 0;      // the newest that the device has passed
   double done_ms = 0;
-  Model* captured_in = nullptr;  // the newest record was in this graph, at this node
-  uint64_t captured_id = 0;
+  uint64_t captured_in = 0;  // the newest record was in this graph, at this node
   int captured_node = -1;
 };
 
