@@ -10,13 +10,14 @@ import torch
 
 from xgr.backends.ascend import host
 from xgr.backends.ascend.beams import BEAM_KERNELS
+from xgr.backends.ascend.paged import PAGED_KERNELS
 from xgr.backends.base import Backend, Event, Graph, Memory, Probe, Stream
 from xgr.backends.host import host_array
 from xgr.ops.dtype import DType, dtype
 from xgr.registry.kernel import Kernel
 from xgr.runtime import Runtime
 
-TORCH_CALLS = [k for k in BEAM_KERNELS if k.name == "ascend.torch"]
+TORCH_CALLS = [k for k in (*BEAM_KERNELS, *PAGED_KERNELS) if k.name == "ascend.torch"]
 
 
 class OnCpu(Backend):
