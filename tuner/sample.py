@@ -139,9 +139,9 @@ def _sort(at: _Point, dtype: str) -> Problem:
 
 
 _SCORED: Sequence[Flags] = [
-    {"trie": legal, "filters": legal, "lse": norm == "vocab", "normalize": norm, "order": order}
-    for legal, norm in ((True, "vocab"), (True, "level"))
-    for order in ("path", "rank")
+    {"trie": True, "filters": some, "lse": norm == "vocab", "normalize": norm, "order": order}
+    for some, order in ((False, "path"), (False, "rank"), (True, "path"))
+    for norm in ("vocab", "level")
 ]
 
 

@@ -31,8 +31,8 @@ class Blocks:
 
     block: int = 8192
     warps: int = 4
-    gathered: int = 1024
-    gather_warps: int = 4
+    gathered: int = 256
+    gather_warps: int = 2
     opened: int = 32
     open_warps: int = 4
     select_warps: int = 16
@@ -59,8 +59,8 @@ def _space(chosen: Blocks, problem: Problem) -> Iterator[Blocks]:
         yield replace(chosen, opened=opened, open_warps=warps)
     constrained = problem.flag("trie", False)
     if not constrained or problem.flag("normalize") == "level":
-        for block, warps in ((8192, 8), (4096, 4), (4096, 8), (2048, 2), (2048, 4)):
+        for block, warps in ((8192, 8), (4096, 4), (2048, 2), (2048, 4)):
             yield replace(chosen, block=block, warps=warps)
     if constrained:
-        for gathered, warps in ((256, 1), (256, 2), (512, 2), (1024, 2)):
+        for gathered, warps in ((256, 1), (512, 2), (1024, 4)):
             yield replace(chosen, gathered=gathered, gather_warps=warps)

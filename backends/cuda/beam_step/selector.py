@@ -130,9 +130,11 @@ class Selector:
 
         whole = root or not constrained or mode == ROW
         # to look a child up in the filters takes registers
-        wide = blocks.block if legal is None else min(blocks.block, 1024)
+        wide, warps = blocks.block, blocks.warps
+        if legal is not None:
+            wide, warps = min(wide, 1024), min(warps, 2)
         block, gathered = (min(max(columns, TILE), n) for n in (wide, blocks.gathered))
-        most, warps = (block, blocks.warps) if whole else (gathered, blocks.gather_warps)
+        most, warps = (block, warps) if whole else (gathered, blocks.gather_warps)
         scan_rows[(self._rows,)](
             **matrix, node=node, **rows_in, **level, **scores, **self._children, **scanned,
             group_max=self._group_max, B=self._requests, K=self._columns, tiles=self._tiles,
