@@ -146,7 +146,7 @@ class CudaBackend(Backend):
             return super().writer(target)
         kind = self.dtype_of(target)
         upload: Callable[[Any], None] = self._order.Upload(
-            target, lambda host: self._host.to_tensor(host_array(host), kind)
+            target, lambda values: self._host.to_tensor(values, kind)
         )
         return upload
 

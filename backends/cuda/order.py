@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 # blocks of pinned memory of an `Upload`
@@ -22,18 +23,17 @@ class Stream:
 
     def __init__(self) -> None:
         self.torch = torch.cuda.Stream()
-        self._entered: list[Any] = []
+        self._entered: list[torch.cuda.Stream] = []
 
     def __enter__(self) -> Stream:
         """Make it current."""
-        guard = torch.cuda.stream(self.torch)
-        guard.__enter__()
-        self._entered.append(guard)
+        self._entered.append(torch.cuda.current_stream())
+        torch.cuda.set_stream(self.torch)
         return self
 
     def __exit__(self, *exc: Any) -> None:
         """Restore the stream before."""
-        self._entered.pop().__exit__(*exc)
+        torch.cuda.set_stream(self._entered.pop())
 
     def synchronize(self) -> None:
         """Wait for its launches."""
@@ -90,26 +90,37 @@ class Upload:
 
     They go through blocks of pinned memory in turn. None is written again before its last copy is
     done, for which the host would wait: there are more than batches on their way.
+
+    Args:
+        target: one-dimensional, of a dtype that NumPy has.
+        convert: host values of other dtypes -> a CPU tensor of the target's.
     """
 
     def __init__(self, target: torch.Tensor, convert: Callable[[Any], torch.Tensor]) -> None:
         self._target, self._convert = target, convert
-        self._blocks = [
-            (torch.empty(target.shape, dtype=target.dtype, pin_memory=True), torch.cuda.Event())
-            for _ in range(_BLOCKS)
-        ]
+        shape, kind = target.shape, target.dtype
+        self._blocks = [torch.empty(shape, dtype=kind, pin_memory=True) for _ in range(_BLOCKS)]
+        self._arrays = [block.numpy() for block in self._blocks]
+        self._done = [torch.cuda.Event() for _ in range(_BLOCKS)]
         self._turn = 0
+        # views by the number of elements: to make one takes longer than to use it
+        self._views: dict[int, tuple[torch.Tensor, Sequence[torch.Tensor]]] = {}
 
     def __call__(self, host: Any) -> None:
         """The host waits for no copy but that of `_BLOCKS` calls ago."""
-        values = self._convert(host)
-        block, done = self._blocks[self._turn]
-        self._turn = (self._turn + 1) % _BLOCKS
-        done.synchronize()
-        count = values.shape[0]
-        block[:count].copy_(values)
-        self._target[:count].copy_(block[:count], non_blocking=True)
-        done.record()
+        values = np.asarray(host)
+        turn = self._turn
+        if values.dtype != self._arrays[turn].dtype:
+            values = self._convert(values).numpy()
+        count = len(values)
+        if count not in self._views:
+            self._views[count] = self._target[:count], [block[:count] for block in self._blocks]
+        target, blocks = self._views[count]
+        self._done[turn].synchronize()
+        self._arrays[turn][:count] = values
+        target.copy_(blocks[turn], non_blocking=True)
+        self._done[turn].record()
+        self._turn = (turn + 1) % _BLOCKS
 
 
 class Graph:
