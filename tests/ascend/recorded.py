@@ -120,9 +120,11 @@ def launch(kernel: str, case: Case, host: Values, within: Any = None) -> Problem
     values = with_outputs(declared, host, case.sizes, case.dtype)
     problem = declared.problem(values, case.dtype)
     bound = RT.bind(case.op, problem, kernel)
-    if within is None and "prompt_start" in values:
+    if within is None and "attention" in case.op and "prompt_len" in values:
         widths = np.diff(values["row_start" if "row_start" in values else "q_start"])
-        bound.plan(values["prompt_start"].tolist(), values["prompt_len"].tolist(), widths.tolist())
+        lengths = values["prompt_len"].tolist()
+        starts = values["prompt_start"].tolist() if "prompt_start" in values else [0] * len(lengths)
+        bound.plan(starts, lengths, widths.tolist())
     arguments = {s.name: values[s.name] for s in declared.scalars}
     for arg in declared.args:
         value = values.get(arg.name)
