@@ -144,12 +144,14 @@ def _reorder(rows: int) -> Callable[[str], None]:
     return run
 
 
-def _sort(columns: int, width: int = 40) -> Callable[[str], None]:
+def _sort(columns: int, width: int = 40, nan: bool = False) -> Callable[[str], None]:
     def run(fault: str) -> None:
         rng = np.random.default_rng(0)
         rows = 8
+        scores = rng.standard_normal((rows, columns)).astype(np.float32)
+        scores[0, 0] = np.nan if nan else 0
         ops.beam_sort(
-            scores=rng.standard_normal((rows, columns)).astype(np.float32),
+            scores=scores,
             cumulative=np.zeros(rows, np.float32),
             row_start=np.array([0, rows], np.int32),
             live=np.array([rows], np.int32),
@@ -185,7 +187,6 @@ FAULTS: Mapping[str, Fault] = {
     "no_barrier_between_merges": Fault(_sort(300), "that V wrote"),
     "list_stored_unsorted": Fault(_sort(300, width=3000), "MTE3 reads UB block"),
     "survivors_not_awaited": Fault(_sort(300), "S reads UB block"),
-    "meets_in_flight": Fault(_sort(300), "SyncAll while"),
-    "cores_do_not_meet": Fault(_sort(300), "which nothing has written"),
+    "maxima_unset": Fault(_sort(300, nan=True), "MTE3 reads UB byte"),
     "bits_not_awaited": Fault(_mask, "that S wrote"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,6 +62,27 @@ class Launch:
         Raises:
             Hazard: with the emulator's message.
         """
+        self._make_known()
+        self._start(kernel, cores, order or Order(), fault, self._arguments)
+
+    def run_phases(
+        self, kernel: str, phases: int, cores: int, order: Order | None = None, fault: str = ""
+    ) -> None:
+        """Launch once for each phase, whose number is the last argument.
+
+        Raises:
+            Hazard: with the emulator's message.
+        """
+        self._make_known()
+        given = order or Order()
+        for phase in range(phases):
+            # digits of the number in the base of all orders: one for each phase
+            rest = given.seed // math.factorial(cores) ** phase
+            here = Order(rest, exact=True) if given.exact else Order(given.seed + phase)
+            arguments = [*self._arguments, ctypes.c_int32(phase)]
+            self._start(kernel, cores, here, fault, arguments)
+
+    def _make_known(self) -> None:
         library = kernels()
         library.emulated_forget()
         for name, value, role in self._buffers:
@@ -72,12 +94,16 @@ class Launch:
                 int(role != "in"),
                 int(role == "out"),
             )
-        order = order or Order()
+
+    def _start(
+        self, kernel: str, cores: int, order: Order, fault: str, arguments: Sequence[Any]
+    ) -> None:
+        library = kernels()
         library.emulated_order(ctypes.c_uint64(order.seed), int(order.exact))
         library.emulated_fault(fault.encode())
         try:
             launch = getattr(library, f"aclrtlaunch_xgr_{kernel}")
-            code = launch(ctypes.c_uint32(cores), None, *self._arguments)
+            code = launch(ctypes.c_uint32(cores), None, *arguments)
         finally:
             library.emulated_fault(b"")
         if code:

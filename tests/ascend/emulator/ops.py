@@ -113,7 +113,7 @@ def beam_topk(
     launch.array("live_out", live_out, "out").array("status", status, "inout")
     launch.integers(elements(scores, [0])[0], level.nodes_here, level.nodes_above)
     launch.integers(level.number, int(ranked), bits=32)
-    launch.run("beam_topk", int(words[1]), order_of_cores, fault)
+    launch.run_phases("beam_topk", 3 if ranked else 2, int(words[1]), order_of_cores, fault)
     return workspace
 
 

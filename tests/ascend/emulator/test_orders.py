@@ -47,7 +47,7 @@ def agrees(case: Case, values: dict[str, Any], want: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("order", ["path", "rank"])
 def test_every_order_of_three_cores_selects_the_same_beams(order: str) -> None:
-    # the cores run up to each point where they meet, in an order of its own
+    # each launch has an order of its own
     phases = {"path": 2, "rank": 3}[order]
     for number in range(math.factorial(3) ** phases):
         values, want, case = values_of(SORT, order)

@@ -124,12 +124,13 @@ uint32_t aclrtlaunch_xgr_beam_topk(uint32_t blocks, void *stream, void *scores, 
                                    void *first_child, void *tiling, void *workspace, void *parent,
                                    void *code, void *node_out, void *score, void *live_out,
                                    void *status, int64_t scores_row, int64_t nodes_here,
-                                   int64_t nodes_above, int32_t level, int32_t ranked)
+                                   int64_t nodes_above, int32_t level, int32_t ranked,
+                                   int32_t phase)
 {
     return launch(xgr_beam_topk, "xgr_beam_topk", blocks, stream, scores, cumulative, row_start,
                   live, row_start_out, out_width, node, descriptor, codes, first_child, tiling,
                   workspace, parent, code, node_out, score, live_out, status, scores_row,
-                  nodes_here, nodes_above, level, ranked);
+                  nodes_here, nodes_above, level, ranked, phase);
 }
 
 uint32_t aclrtlaunch_xgr_mask_filter(uint32_t blocks, void *stream, void *scores, void *lse,

@@ -25,5 +25,6 @@ uint32_t aclrtlaunch_xgr_beam_topk(uint32_t blocks, void *stream, void *scores, 
                                    void *first_child, void *tiling, void *workspace, void *parent,
                                    void *code, void *node_out, void *score, void *live_out,
                                    void *status, int64_t scores_row, int64_t nodes_here,
-                                   int64_t nodes_above, int32_t level, int32_t ranked);
+                                   int64_t nodes_above, int32_t level, int32_t ranked,
+                                   int32_t phase);
 }

@@ -239,12 +239,20 @@ void beam_topk(const Tensor &scores, const Tensor &cumulative, const Tensor &row
                              score_at = address(score), live_out_at = address(live_out),
                              status_at = address(status),
                              scores_row = scores.stride(0)](void *stream) {
-        return aclrtlaunch_xgr_beam_topk(
-            static_cast<uint32_t>(cores), stream, scores_at, cumulative_at, row_start_at, live_at,
-            row_start_out_at, out_width_at, node_at, descriptor_at, codes_at, first_child_at,
-            tiling_at, workspace_at, parent_at, code_at, node_out_at, score_at, live_out_at,
-            status_at, scores_row, nodes_here, nodes_above, static_cast<int32_t>(level),
-            ranked ? 1 : 0);
+        // a phase reads what the one before wrote: the stream orders them
+        for (int32_t phase = xgr::PHASE_SCAN; phase <= (ranked ? xgr::PHASE_RANK : xgr::PHASE_EMIT);
+             ++phase) {
+            const uint32_t code = aclrtlaunch_xgr_beam_topk(
+                static_cast<uint32_t>(cores), stream, scores_at, cumulative_at, row_start_at,
+                live_at, row_start_out_at, out_width_at, node_at, descriptor_at, codes_at,
+                first_child_at, tiling_at, workspace_at, parent_at, code_at, node_out_at, score_at,
+                live_out_at, status_at, scores_row, nodes_here, nodes_above,
+                static_cast<int32_t>(level), ranked ? 1 : 0, phase);
+            if (code != 0) {
+                return code;
+            }
+        }
+        return static_cast<uint32_t>(0);
     });
 }
 

@@ -111,9 +111,10 @@ inline Tiling beam_topk_tiling(int64_t requests, int64_t rows, int64_t columns, 
     words[TOPK_TILE] = tile;
     words[TOPK_WIDTH] = width;
     words[WORD_CORES] = cores;
-    // a list for each core and request that meet, then what is still to be ranked
-    words[WORD_WORKSPACE] =
-        (cores + requests) * (LIST_HEADER + 8 * width) + 4 * round_up(out_rows, 8) * 4;
+    // a list for each core and request that meet, the greatest score of each tile of a core, then
+    // what is still to be ranked
+    words[WORD_WORKSPACE] = (cores + requests) * (LIST_HEADER + 8 * width) +
+                            cores * 4 * SEEN_TILES + 4 * round_up(out_rows, 8) * 4;
     return words;
 }
 

@@ -3,14 +3,17 @@
 // A unit is a tile of a row; units in the order of rows and columns are in path order, and each core
 // takes a run of them.
 //
-// 1. Each core keeps the best scores of its run for each request, sorted, with the last of them as
-//    threshold: a tile whose greatest score is not above it is skipped, and of other tiles only
-//    scores above it are ever sorted. The lists go to the workspace.
-// 2. Each core merges the lists of a request, in the order of cores. The last score kept is the
-//    request's threshold, and the entries of each core say how many survivors it has, and where
-//    they go. It then visits only the tiles that hold one, and writes its survivors, which are in
-//    path order as they stand.
-// 3. For rank order one core sorts the survivors of a request.
+// PHASE_SCAN: each core keeps the best scores of its run for each request, sorted, with the last of
+// them as threshold: a tile whose greatest score is not above it is skipped, and of other tiles only
+// scores above it are ever sorted. The lists go to the workspace.
+// PHASE_EMIT: each core merges the lists of a request, in the order of cores. The last score kept is
+// the request's threshold, and the entries of each core say how many survivors it has, and where
+// they go. It then visits only the tiles that hold one, and writes its survivors, which are in path
+// order as they stand.
+// PHASE_RANK, for rank order: one core sorts the survivors of a request.
+//
+// Phases are launches of their own. Meeting inside a launch would do, but kernels that meet and run
+// on two streams at a time can wait for each other's cores for ever.
 //
 // Equal scores: of a sorted list the earlier entry comes first, as Sort32 and MrgSort state, and
 // entries come in path order.
@@ -42,7 +45,7 @@ struct BeamTopkArguments {
     GM_ADDR liveOut;
     GM_ADDR status;
     int64_t scoresRow, nodesHere, nodesAbove;
-    int32_t level, ranked;
+    int32_t level, ranked, phase;
 };
 
 class BeamTopk {
@@ -62,7 +65,8 @@ public:
         cumulative_ = Global<float>(at_.cumulative);
         node_ = Global<int32_t>(at_.node);
         // rows of survivors that are still to be ranked
-        GM_ADDR ranking = at_.workspace + (GetBlockNum() + requests_) * listBytes_;
+        maximaAt_ = at_.workspace + (GetBlockNum() + requests_) * listBytes_;
+        GM_ADDR ranking = maximaAt_ + GetBlockNum() * SEEN_TILES * sizeof(float);
         const int64_t apart = RoundUp(outRows_, 8) * sizeof(int32_t);
         out_ = {at_.parent, at_.code, at_.score, at_.nodeOut};
         found_ = out_;
@@ -76,25 +80,11 @@ public:
         TPipe pipe;
         InitBuffers(pipe);
         Divide();
-        BeginTurns();
-        while (NextTurn()) {
-            Scan(turn_, turnBegin_, turnEnd_);
-            Hand(turn_);
-        }
-        Meet();
-        BeginTurns();
-        while (NextTurn()) {
-            Emit(turn_, turnBegin_, turnEnd_);
-        }
-        for (int64_t request = GetBlockIdx(); request < requests_; request += GetBlockNum()) {
-            Close(request);
-        }
-        if (GetBlockIdx() == GetBlockNum() - 1) {
-            survivors_.Fill(out_, 0, outputs_.Start(0), 0);
-            survivors_.Fill(out_, outputs_.Start(requests_), outRows_, 0);
-        }
-        if (at_.ranked != 0) {
-            Meet();
+        if (at_.phase == PHASE_SCAN) {
+            ScanAll();
+        } else if (at_.phase == PHASE_EMIT) {
+            EmitAll();
+        } else {
             for (int64_t request = GetBlockIdx(); request < requests_; request += GetBlockNum()) {
                 Rank(request);
             }
@@ -177,14 +167,52 @@ private:
         return Rows(request) > width_ ? 0 : Rows(request);
     }
 
-    __aicore__ inline void Meet()
+    __aicore__ inline void ScanAll()
     {
-        if (!XGR_FAULT("meets_in_flight")) {
-            PipeBarrier<PIPE_ALL>();
+        // tiles behind a NaN are never seen
+        if (!XGR_FAULT("maxima_unset")) {
+            Duplicate(maxima_.Get<float>(), -INFINITE, SEEN_TILES);
+            Order<HardEvent::V_S>();
         }
-        if (!XGR_FAULT("cores_do_not_meet")) {
-            SyncAll();
+        BeginTurns();
+        while (NextTurn()) {
+            Scan(turn_, turnBegin_, turnEnd_);
+            Hand(turn_);
         }
+        if (Seen() > 0) {
+            Order<HardEvent::S_MTE3>();
+            Store(Maxima(), maxima_.Get<float>(), static_cast<uint32_t>(Seen()));
+        }
+    }
+
+    __aicore__ inline void EmitAll()
+    {
+        if (Seen() > 0) {
+            Load(maxima_.Get<float>(), Maxima(), static_cast<uint32_t>(Seen()));
+            Order<HardEvent::MTE2_S>();
+        }
+        BeginTurns();
+        while (NextTurn()) {
+            Emit(turn_, turnBegin_, turnEnd_);
+        }
+        for (int64_t request = GetBlockIdx(); request < requests_; request += GetBlockNum()) {
+            Close(request);
+        }
+        if (GetBlockIdx() == GetBlockNum() - 1) {
+            survivors_.Fill(out_, 0, outputs_.Start(0), 0);
+            survivors_.Fill(out_, outputs_.Start(requests_), outRows_, 0);
+        }
+    }
+
+    // Tiles of this core whose greatest scores are kept between the phases, and where.
+    __aicore__ inline int64_t Seen() const
+    {
+        return Smaller(end_ - begin_, SEEN_TILES);
+    }
+
+    __aicore__ inline GlobalTensor<float> Maxima() const
+    {
+        return Global<float>(maximaAt_ + GetBlockIdx() * SEEN_TILES * sizeof(float));
     }
 
     // Asks for the scores of a unit.
@@ -505,6 +533,7 @@ private:
     Totals totals_;
     Survivors survivors_;
     Survivors::Place found_, out_;  // where survivors go, and where they end
+    GM_ADDR maximaAt_;
     GlobalTensor<float> cumulative_;
     GlobalTensor<int32_t> node_;
     int64_t requests_, columns_, outRows_, tile_, width_, tiles_, listBytes_;
@@ -521,7 +550,7 @@ private:
     float least_ = 0;      // the least score that survives
     int64_t equal_ = 0;    // survivors of this core that are still to come and have just that
     int64_t nodeRow_ = -1;
-    mutable TBuf<TPosition::VECCALC> maxima_;
+    TBuf<TPosition::VECOUT> maxima_;
     mutable TBuf<TPosition::VECIN> headers_;
     TBuf<TPosition::VECOUT> header_;
 };
@@ -533,13 +562,12 @@ extern "C" __global__ __aicore__ void xgr_beam_topk(
     GM_ADDR out_width, GM_ADDR node, GM_ADDR descriptor, GM_ADDR codes, GM_ADDR first_child,
     GM_ADDR tiling, GM_ADDR workspace, GM_ADDR parent, GM_ADDR code, GM_ADDR node_out,
     GM_ADDR score, GM_ADDR live_out, GM_ADDR status, int64_t scores_row, int64_t nodes_here,
-    int64_t nodes_above, int32_t level, int32_t ranked)
+    int64_t nodes_above, int32_t level, int32_t ranked, int32_t phase)
 {
-    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIV_1_0);
-    xgr::BeamTopk kernel({scores,      cumulative, row_start, live,       row_start_out,
-                          out_width,   node,       descriptor, codes,     first_child,
-                          tiling,      workspace,  parent,    code,       node_out,
-                          score,       live_out,   status,    scores_row, nodes_here,
-                          nodes_above, level,      ranked});
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    xgr::BeamTopk kernel({scores, cumulative, row_start, live, row_start_out, out_width, node,
+                          descriptor, codes, first_child, tiling, workspace, parent, code, node_out,
+                          score, live_out, status, scores_row, nodes_here, nodes_above, level,
+                          ranked, phase});
     kernel.Process();
 }

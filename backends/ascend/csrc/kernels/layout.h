@@ -35,6 +35,9 @@ enum BeamTopkWord : int {
     TOPK_WORDS,
 };
 
+// Launches of beam_topk, one after the other: what a core writes in one, others read in the next.
+enum Phase : int { PHASE_SCAN, PHASE_EMIT, PHASE_RANK };
+
 // Pairs that are sorted at once: 32 * 4 * 4 * 4.
 constexpr int SORT_PAIRS = 2048;
 
