@@ -25,6 +25,8 @@ OPS = {
     "kv_reorder": "bfloat16.*step=2",
     "rope_kv": "bfloat16",
     "linear_lse": "",
+    "rope_paged": "bfloat16.*step=1",
+    "paged_attention": "BT=16.*bfloat16",
     "mask_filter": "level=2,filters",
     "beam_sort": "order=path,data=ties",
     "beam_step": "level=2.*filters=mixed",
@@ -62,9 +64,10 @@ class Replayed:
                 and host.get(arg.name) is not None
             ):
                 self.rt.write(self.laid.arguments[arg.name], host[arg.name])
-        if "prompt_start" in host:
+        if "prompt_len" in host:
             widths = np.diff(host["row_start" if "row_start" in host else "q_start"]).tolist()
-            self.bound.plan(host["prompt_start"].tolist(), host["prompt_len"].tolist(), widths)
+            start = host.get("prompt_start", np.zeros_like(host["prompt_len"]))
+            self.bound.plan(start.tolist(), host["prompt_len"].tolist(), widths)
         replay()
         return self.laid.outputs()
 

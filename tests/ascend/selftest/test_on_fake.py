@@ -42,6 +42,7 @@ def test_limits_and_graphs_hold_and_the_runtime_is_named(tmp_path: Path) -> None
         assert outcomes[f"{op} ascend.ascendc"] == "ok"
         assert outcomes[f"{op} ascend.torch"] == "ok"
     assert outcomes["staged_attention ascend.fia"] == "ok"
+    assert outcomes["paged_attention ascend.fia"] == "ok"
 
 
 def test_core_groups_are_limits_that_the_device_tells(tmp_path: Path) -> None:
