@@ -187,6 +187,7 @@ FAULTS: Mapping[str, Fault] = {
     "no_barrier_between_merges": Fault(_sort(300), "that V wrote"),
     "list_stored_unsorted": Fault(_sort(300, width=3000), "MTE3 reads UB block"),
     "survivors_not_awaited": Fault(_sort(300), "S reads UB block"),
+    "lists_not_awaited": Fault(_sort(300), "V reads UB block"),
     "maxima_unset": Fault(_sort(300, nan=True), "MTE3 reads UB byte"),
     "bits_not_awaited": Fault(_mask, "that S wrote"),
 }

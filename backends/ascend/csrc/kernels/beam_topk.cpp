@@ -362,9 +362,10 @@ private:
         }
         sorted_.Begin(total_);
         for (int64_t core = firstCore_; core <= lastCore_; ++core) {
-            sorted_.MergeList(Global<float>(List(core, request) + LIST_HEADER),
+            sorted_.StageList(Global<float>(List(core, request) + LIST_HEADER),
                               Header(core, ENTRY_COUNT));
         }
+        sorted_.MergeStaged();
         Order<HardEvent::V_S>();
         least_ = sorted_.Score(total_ - 1);
         before_ = 0;

@@ -12,6 +12,7 @@ public:
     // 256 bytes, so these are the first of the kernel.
     __aicore__ inline void Init(TPipe &pipe, int64_t width)
     {
+        room_ = width;
         const int64_t other = width > SORT_PAIRS ? width : SORT_PAIRS;
         pipe.InitBuffer(waiting_, SORT_PAIRS * sizeof(float));
         pipe.InitBuffer(index_, SORT_PAIRS * sizeof(float));
@@ -29,6 +30,7 @@ public:
         count = 0;
         held_ = 0;
         joining_ = 0;
+        staged_ = 0;
         threshold = -INFINITE;
     }
 
@@ -102,7 +104,9 @@ public:
             count = Smaller(width_, joining_);
             Keep(ordered);
         } else {
-            Merge(ordered, joining_);
+            const LocalTensor<float> lists[4] = {Best(), ordered, ordered, ordered};
+            const int64_t lengths[4] = {count, joining_, 0, 0};
+            Merge(lists, lengths, 2);
         }
         held_ = 0;
         joining_ = 0;
@@ -113,21 +117,59 @@ public:
         }
     }
 
-    // A sorted list in global memory joins; on equal scores what is there already comes first.
-    __aicore__ inline void MergeList(const GlobalTensor<float> &pairs, int64_t length)
+    // A sorted list in global memory joins; of equal scores what has joined before comes first.
+    // Lists are merged when as many wait as can be merged at once, and by MergeStaged.
+    __aicore__ inline void StageList(const GlobalTensor<float> &pairs, int64_t length)
     {
         if (length == 0) {
             return;
         }
-        const LocalTensor<float> list = pairs_.Get<float>();
-        Order<HardEvent::V_MTE2>();
-        Load(list, pairs, static_cast<uint32_t>(2 * length));
-        Order<HardEvent::MTE2_V>();
-        if (count == 0) {
-            count = Smaller(width_, length);
-            Keep(list);
-        } else {
-            Merge(list, length);
+        if (staged_ == 0) {
+            Order<HardEvent::V_MTE2>();
+            Order<HardEvent::S_MTE2>();
+        }
+        Load(Staged(staged_), pairs, static_cast<uint32_t>(2 * length));
+        lengths_[staged_] = length;
+        staged_ += 1;
+        if (staged_ == Ways()) {
+            MergeStaged();
+        }
+    }
+
+    __aicore__ inline void MergeStaged()
+    {
+        if (staged_ == 0) {
+            return;
+        }
+        if (!XGR_FAULT("lists_not_awaited")) {
+            Order<HardEvent::MTE2_V>();
+        }
+        if (Full()) {
+            // what is not above the last of the best cannot join it
+            Order<HardEvent::MTE2_S>();
+            Order<HardEvent::V_S>();
+            const float last = Score(count - 1);
+            for (int list = 0; list < staged_; ++list) {
+                lengths_[list] = Above(Staged(list), lengths_[list], last);
+            }
+            Order<HardEvent::S_V>();
+        }
+        LocalTensor<float> lists[4] = {Best(), Best(), Best(), Best()};
+        int64_t lengths[4] = {count, 0, 0, 0};
+        int used = count > 0 ? 1 : 0;
+        for (int list = 0; list < staged_; ++list) {
+            if (lengths_[list] > 0) {
+                lists[used] = Staged(list);
+                lengths[used] = lengths_[list];
+                used += 1;
+            }
+        }
+        staged_ = 0;
+        if (used == 1 && count == 0) {
+            count = Smaller(width_, lengths[0]);
+            Keep(lists[0]);
+        } else if (used > 1) {
+            Merge(lists, lengths, used);
         }
     }
 
@@ -201,21 +243,52 @@ private:
         return from;
     }
 
-    __aicore__ inline void Merge(const LocalTensor<float> &list, int64_t length)
+    // Two to four sorted lists into the best, of which they may be one.
+    __aicore__ inline void Merge(const LocalTensor<float> (&lists)[4], const int64_t (&lengths)[4],
+                                 int used)
     {
         const LocalTensor<float> merged = merged_.Get<float>();
         MrgSort4Info info;
-        info.elementLengths[0] = static_cast<uint16_t>(count);
-        info.elementLengths[1] = static_cast<uint16_t>(length);
-        info.elementLengths[2] = 0;
-        info.elementLengths[3] = 0;
+        int64_t total = 0;
+        for (int list = 0; list < 4; ++list) {
+            info.elementLengths[list] = static_cast<uint16_t>(list < used ? lengths[list] : 0);
+            total += info.elementLengths[list];
+        }
         info.ifExhaustedSuspension = false;
-        info.validBit = 3;
+        info.validBit = static_cast<uint16_t>((1u << used) - 1);
         info.repeatTimes = 1;
-        MrgSort(merged, MrgSortSrcList<float>(Best(), list, list, list), info);
+        const MrgSortSrcList<float> sources(lists[0], lists[1], lists[2], lists[3]);
+        MrgSort(merged, sources, info);
         OrderVector();
-        count = Smaller(width_, count + length);
+        count = Smaller(width_, total);
         Keep(merged);
+    }
+
+    // How many pairs of a sorted list are above a score, by scalar code.
+    __aicore__ static inline int64_t Above(const LocalTensor<float> &list, int64_t length,
+                                           float score)
+    {
+        int64_t begin = 0;
+        while (begin < length) {
+            const int64_t middle = begin + (length - begin) / 2;
+            if (list.GetValue(static_cast<uint32_t>(2 * middle)) > score) {
+                begin = middle + 1;
+            } else {
+                length = middle;
+            }
+        }
+        return begin;
+    }
+
+    // Lists that are merged with the best at once, and the place of each.
+    __aicore__ inline int Ways() const
+    {
+        return room_ * 3 <= SORT_PAIRS ? 3 : (room_ * 2 <= SORT_PAIRS ? 2 : 1);
+    }
+
+    __aicore__ inline LocalTensor<float> Staged(int list) const
+    {
+        return pairs_.Get<float>()[static_cast<uint32_t>(2 * room_ * list)];
     }
 
     __aicore__ inline void Keep(const LocalTensor<float> &pairs)
@@ -224,7 +297,9 @@ private:
         OrderVector();
     }
 
-    int64_t width_ = 0, held_ = 0, joining_ = 0;
+    int64_t width_ = 0, held_ = 0, joining_ = 0, room_ = 0;
+    int staged_ = 0;
+    int64_t lengths_[3] = {0, 0, 0};
     mutable TBuf<TPosition::VECIN> waiting_, pairs_;
     mutable TBuf<TPosition::VECOUT> best_, merged_;
     TBuf<TPosition::VECCALC> index_;
