@@ -220,3 +220,37 @@ def test_an_update_must_make_the_calls_of_its_group() -> None:
         NPU.graph_task_update_end(stream)
         graph.replay()
     assert torch.equal(attention.lse.cpu(), attention.expected([1, 1]))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_replay_waits_for_an_event_from_outside(seed: int) -> None:
+    x, y = on_npu(torch.zeros(4), torch.zeros(4))
+    stream, other, event = NPU.Stream(), NPU.Stream(), NPU.ExternalEvent()
+
+    def waiting(stream: Any) -> None:
+        event.wait(stream)
+        event.reset(stream)
+        torch.add(x, 1.0, out=y)
+
+    graph = captured(waiting, stream)
+    with order(seed):
+        for value in (1.0, 2.0):
+            with NPU.stream(stream):
+                graph.replay()
+            with NPU.stream(other):
+                x.fill_(value)
+                event.record(other)
+            stream.synchronize()
+            assert y.cpu().tolist() == [value + 1] * 4
+
+
+def test_waiting_for_what_no_one_will_do_is_an_error_and_no_hang() -> None:
+    stream, event = NPU.Stream(), NPU.ExternalEvent()
+    graph = captured(event.wait, stream)
+    with NPU.stream(stream):
+        graph.replay()
+    with pytest.raises(RuntimeError, match="the device would wait for ever"):
+        stream.synchronize()
+    with NPU.stream(NPU.Stream()):
+        event.record()
+    stream.synchronize()
