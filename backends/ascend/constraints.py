@@ -60,7 +60,7 @@ def fia(call: Fia) -> Iterator[Reason]:
         yield from _within("lengths", len(call.kv_lengths), 1, 4096)
         if not call.block:
             yield Reason("blocks", "dense K/V", "K/V in blocks", "lengths would be cumulative")
-    yield from _within("batch", call.batch, 1, 65536)
+    yield from sequences(call.batch)
     yield from _within("queries", call.queries, 1, 1 << 31)
     if len(call.kv_lengths) != call.batch:
         yield Reason("lengths", str(len(call.kv_lengths)), f"one an element: {call.batch}")
@@ -87,6 +87,11 @@ def fia_heads(dtype: str, heads: int, kv_heads: int, size: int) -> Iterator[Reas
         got = f"{heads} query heads over {kv_heads} K/V heads"
         yield Reason("groups", got, "a whole ratio of at most 64")
     yield from _multiple("d", size, 16, 512)
+
+
+def sequences(count: int) -> Iterator[Reason]:
+    """Why a call cannot have as many elements in its batch."""
+    return _within("batch", count, 1, 65536)
 
 
 def tnd(heads: int, kv_heads: int, size: int) -> Iterator[Reason]:

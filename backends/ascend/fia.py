@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from xgr.backends.ascend import _compat, graph
-from xgr.backends.ascend.constraints import BLOCK, MASK
+from xgr.backends.ascend.constraints import BLOCK, MASK, Fia, fia
 from xgr.backends.ascend.lengths import Call, Lengths
+from xgr.errors import Unsupported
 from xgr.ops.dtype import float32
 from xgr.registry.kernel import Context
 
@@ -43,6 +44,7 @@ class Prompts:
         # the library wants a place for the log-sum-exp even where it writes none
         self._lse: Any = context.empty((rows * heads if with_lse else 1,), float32)
         self._spaces: dict[Any, Tensor] = {}
+        self._checked = 0
 
     def launch(
         self, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool, out: Tensor, lse: Tensor
@@ -58,6 +60,7 @@ class Prompts:
             out: [rows, H, d], written.
             lse: float32 [rows, H], written with `with_lse`.
         """
+        self._check(q, k, causal)
         for at, call in enumerate(self._lengths.calls):
             made = functools.partial(self._call, at, q, k, v, scale, causal, out)
             if call.dense:  # another length is another shape, which no captured call takes
@@ -67,6 +70,34 @@ class Prompts:
                 graph.updatable(self._lengths, made)
             if self._with_lse:
                 self._place(call, lse)
+
+    def _check(self, q: Tensor, k: Tensor, causal: bool) -> None:
+        """Refuse calls that the library does not take, once a plan.
+
+        Raises:
+            Unsupported: with every limit that a call exceeds.
+        """
+        if self._checked == self._lengths.version:
+            return
+        kind = str(q.dtype).removeprefix("torch.")
+        for call in self._lengths.calls:
+            one = Fia(
+                layout="BSND" if call.count else "TND",
+                dtype=kind,
+                batch=len(call.lengths),
+                queries=(call.end - call.first) // (call.count or 1),
+                heads=self._heads,
+                kv_heads=k.shape[1],
+                size=k.shape[2],
+                kv_lengths=call.lengths,
+                block=0 if call.dense else BLOCK,
+                sparse_mode=3 if causal and not call.single else 0,
+            )
+            reasons = tuple(fia(one))
+            if reasons:
+                listed = [("ascend.fia", reason) for reason in reasons]
+                raise Unsupported("the library's fused attention cannot take a call", listed)
+        self._checked = self._lengths.version
 
     def _call(
         self, at: int, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool, out: Tensor

@@ -5,6 +5,9 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 
+from xgr.backends.ascend.stages import rotation
+from xgr.errors import Reason
+from xgr.ops.spec import Problem
 from xgr.registry.kernel import Kernel
 
 ROOM = __name__.rpartition(".")[0]
@@ -24,6 +27,9 @@ PLAIN = {
 }
 
 
+# what the library takes of a problem beyond what the op declares
+RULES = {"rope_kv": rotation, "rope_prefill": rotation}
+
 # modules that list the kernels of other ops and other techniques; none imports torch
 LISTS = {
     "stages": "STAGE_KERNELS",
@@ -33,9 +39,14 @@ LISTS = {
 }
 
 
+def _any(problem: Problem) -> tuple[Reason, ...]:
+    return ()
+
+
 def _records() -> Iterator[Kernel]:
     for op, technique in PLAIN.items():
-        yield Kernel(op, f"ascend.{technique}", f"{ROOM}.model_ops.{op}:build", priority=10)
+        factory, rule = f"{ROOM}.model_ops.{op}:build", RULES.get(op, _any)
+        yield Kernel(op, f"ascend.{technique}", factory, priority=10, rule=rule)
     for module, listed in LISTS.items():
         yield from getattr(importlib.import_module(f"{ROOM}.{module}"), listed)
 

@@ -23,15 +23,27 @@ def attention(problem: Problem) -> Iterable[Reason]:
         yield Reason("bias", "a bias of positions", "none", hint)
 
 
+def rows_as_sequences(problem: Problem) -> Iterable[Reason]:
+    """What the fused attention takes where every row is a sequence of its own slots."""
+    yield from attention(problem)
+    yield from constraints.sequences(problem.sizes["R"])
+
+
 def both(problem: Problem) -> Iterable[Reason]:
     """What the stages and their merge take."""
-    yield from attention(problem)
+    yield from rows_as_sequences(problem)
     yield from merge(problem)
 
 
 def merge(problem: Problem) -> Iterable[Reason]:
     """What the merge takes."""
     yield from constraints.attention_update(problem.dtype, 2, problem.sizes["d"])
+
+
+def rotation(problem: Problem) -> Iterable[Reason]:
+    """What the rotation takes of query and key heads."""
+    a = problem.sizes
+    return constraints.rotary_mul(a["H"] + a["G"], a["d"])
 
 
 def stage_work(problem: Problem) -> tuple[float, float]:
@@ -87,7 +99,7 @@ STAGE_KERNELS: tuple[Kernel, ...] = (
         f"{_ROOM}.unshared_attention:build",
         priority=10,
         dtypes=constraints.FIA_DTYPES,
-        rule=attention,
+        rule=rows_as_sequences,
     ),
     Kernel(
         "merge_attention",

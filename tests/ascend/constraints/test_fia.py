@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from xgr.backends.ascend import constraints
 from xgr.backends.ascend.constraints import Fia, fia
+from xgr.backends.ascend.kernels import KERNELS
+from xgr.ops import spec
+from xgr.ops.spec import Problem
 
 GOOD = Fia("BSND", "bfloat16", 4, 128, 16, 8, 128, [100, 7, 2048, 1], block=128)
 
@@ -127,3 +130,20 @@ def test_rotations(heads: int, size: int) -> None:
     found = {r.code for r in constraints.rotary_mul(heads, size)}
     assert ("heads" in found) == (not 1 <= heads < 1000)
     assert ("d" in found) == (size % 2 != 0 or not 2 <= size < 896)
+
+
+@pytest.mark.parametrize(
+    ("op", "sizes", "code"),
+    [
+        ("rope_kv", {"H": 900, "G": 100, "d": 64, "R": 1, "S": 1, "B": 1, "P": 1}, "heads"),
+        ("unshared_attention", {"H": 4, "G": 2, "d": 64, "R": 65537, "S": 3, "B": 1}, "batch"),
+        ("staged_attention", {"H": 4, "G": 2, "d": 40, "R": 8, "S": 3, "B": 1, "T": 128}, "d"),
+    ],
+)
+def test_a_problem_beyond_a_limit_is_refused_with_it(
+    op: str, sizes: dict[str, int], code: str
+) -> None:
+    flags = {a.name: False for a in spec(op).args if a.optional}
+    problem = Problem.of(op, "bfloat16", flags, **sizes)
+    (kernel, *_) = (k for k in KERNELS if k.op == op and k.priority == 10)
+    assert code in {reason.code for reason in kernel.unsupported(problem)}
