@@ -108,13 +108,19 @@ def _step(problem: Problem, soc: SocSpec) -> Outline:
     item = 4  # of logits, as linear_logits writes them
     mask = tiling.mask_filter(a["B"], a["R"], a["K"], item, soc.vector_cores)
     topk = tiling.beam_topk(a["B"], a["R"], a["K"], a["RO"], soc.vector_cores)
-    return counted([_own("mask_filter", mask, soc), _own("beam_topk", topk, soc)], {})
+    calls = [_own("mask_filter", mask, soc), _own("beam_topk", topk, soc, _phases(problem))]
+    return counted(calls, {})
 
 
 def _sort(problem: Problem, soc: SocSpec) -> Outline:
     a = problem.sizes
     topk = tiling.beam_topk(a["B"], a["R"], a["C"], a["RO"], soc.vector_cores)
-    return counted([_own("beam_topk", topk, soc)], {})
+    return counted([_own("beam_topk", topk, soc, _phases(problem))], {})
+
+
+def _phases(problem: Problem) -> int:
+    """Launches of beam_topk, between which cores meet; ranking the beams takes one more."""
+    return 3 if problem.flag("order") == "rank" else 2
 
 
 def _mask(problem: Problem, soc: SocSpec) -> Outline:
@@ -133,12 +139,11 @@ def _reorder(problem: Problem, soc: SocSpec) -> Outline:
     return counted([_own("kv_reorder", whole, soc)], {})
 
 
-def _own(name: str, made: tiling.Tiling, soc: SocSpec) -> Launch:
+def _own(name: str, made: tiling.Tiling, soc: SocSpec, times: int = 1) -> Launch:
     memory = f"UB {made.ub} of {soc.usable_ub} bytes ({made.tile})"
     memory += f", workspace {made.workspace} bytes" if made.workspace else ""
-    return Launch(
-        f"xgr_ascend::{name} (AscendC)", library.VECTOR, f"block dim {made.cores}", memory
-    )
+    call, blocks = f"xgr_ascend::{name} (AscendC)", f"block dim {made.cores}"
+    return Launch(call, library.VECTOR, blocks, memory, times=times)
 
 
 OUTLINES: dict[tuple[str, str], Drawn] = {

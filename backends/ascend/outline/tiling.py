@@ -82,7 +82,8 @@ def beam_topk(requests: int, rows: int, columns: int, out_rows: int, cores: int)
     batch = 4 * _up(4 * (requests + 1), 32) + 4 * CHUNK
     tiles = 4 * 4 * tile + _up(tile // 8, 32) + 32
     rest = 4 * MAXIMA + 2 * LIST_HEADER + _up(cores * LIST_HEADER, 32) + 4 * COLUMNS * HELD
-    workspace = (cores + requests) * (LIST_HEADER + 8 * width) + 4 * _up(out_rows, 8) * 4
+    workspace = (cores + requests) * (LIST_HEADER + 8 * width)
+    workspace += cores * 4 * MAXIMA + 4 * _up(out_rows, 8) * 4
     shape = f"{tile} columns, {width} survivors, {SORT_PAIRS} pairs a sort"
     return Tiling(cores, best + batch + tiles + rest, workspace, shape)
 
