@@ -20,7 +20,7 @@ MOST_SURVIVORS, MOST_REQUESTS = 3072, 1024
 
 
 def as_torch_calls(problem: Problem) -> Iterator[Reason]:
-    """Why a searched op is not made of torch calls unasked: dozens of launches instead of two.
+    """Why a searched op is not made of torch calls unasked: dozens of launches instead of three.
 
     They are right, and serve until the kernels are built.
     """

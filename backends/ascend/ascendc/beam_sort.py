@@ -1,4 +1,4 @@
-"""beam_sort in one launch of beam_topk."""
+"""beam_sort by beam_topk: two launches, a third for the order of rank."""
 
 from __future__ import annotations
 

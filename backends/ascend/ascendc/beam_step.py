@@ -1,4 +1,4 @@
-"""beam_step in two launches: scores of the legal codes, then the best of each request."""
+"""beam_step: scores of the legal codes in a launch, the best of each request in two or three."""
 
 from __future__ import annotations
 

@@ -54,14 +54,19 @@ def a_case(op: str, **flags: str | int | bool) -> Case:
     return Case(op, {"B": 2, "R": 8, "K": 30, "RO": 12}, flags=stated | flags)
 
 
-def test_a_beam_step_is_two_launches_of_the_devices_own_kernels(rt: Runtime) -> None:
+@pytest.mark.parametrize(("order", "phases"), [("path", 2), ("rank", 3)])
+def test_a_beam_step_is_a_few_launches_of_the_devices_own_kernels(
+    order: str, phases: int, rt: Runtime
+) -> None:
+    """The scores, then the phases of the selection; no call of the library's between them."""
     arguments = step_arguments(rt, Served(rt, masks=1), a_catalogue(200), None)
+    arguments["order"] = order
     launch = bound(rt, arguments, "ascend.ascendc")
 
     with logged() as calls:
         launch(**arguments)
 
-    assert [call.name for call in calls.launches] == ["fake_acl_launch"] * 2
+    assert [call.name for call in calls.launches] == ["fake_acl_launch"] * (1 + phases)
 
 
 def test_a_reorder_of_all_layers_is_one_launch(rt: Runtime) -> None:
