@@ -13,11 +13,12 @@ from xgr.ops.spec import Problem
 
 # names the library, where it is not in the build folder
 VARIABLE = "XGR_ASCEND_OPS"
-BUILT = Path(__file__).parents[1] / "csrc" / "build" / "libxgr_ascend_ops.so"
+CSRC = Path(__file__).parents[1] / "csrc"
+BUILT = CSRC / "build" / "libxgr_ascend_ops.so"
 BUILD = (
-    "cmake -S backends/ascend/csrc -B backends/ascend/csrc/build -DXGR_ASCEND=ON && "
-    "cmake --build backends/ascend/csrc/build, or name a built one: "
-    f"{VARIABLE}=/path/to/{BUILT.name}"
+    f"cmake -S {CSRC} -B build-ascend -DXGR_ASCEND=ON -DSOC_VERSION=Ascend910B3 && "
+    f"cmake --build build-ascend && export {VARIABLE}=$PWD/build-ascend/{BUILT.name}; "
+    "SOC_VERSION is what torch.npu.get_device_name() says"
 )
 
 
