@@ -117,26 +117,28 @@ class Lengths:
 
     def _derive(self, starts: list[int], lengths: list[int], widths: list[int]) -> None:
         self.version = next(_VERSIONS)
-        edges = [0, *itertools.accumulate(widths)]
-        self.some_empty = any(width and not n for width, n in zip(widths, lengths, strict=True))
-        paged = self.table is not None and not any(
-            start % BLOCK for start, n in zip(starts, lengths, strict=True) if n
-        )
-        if not any(width and n for width, n in zip(widths, lengths, strict=True)):
+        # requests without rows, as those that fill a bucket, are no part of any call
+        prompts = [
+            (start, n) for start, n, width in zip(starts, lengths, widths, strict=True) if width
+        ]
+        edges = [0, *itertools.accumulate(width for width in widths if width)]
+        self.some_empty = any(not n for _, n in prompts)
+        paged = self.table is not None and not any(start % BLOCK for start, n in prompts if n)
+        if not any(n for _, n in prompts):
             self.calls, self.layout = [], ()
         elif not paged:
             self.calls = [
                 Call(first, end, 1, [n], start, dense=True)
-                for first, end, start, n in zip(edges, edges[1:], starts, lengths, strict=False)
-                if end > first and n
+                for (first, end), (start, n) in zip(pairwise(edges), prompts, strict=True)
+                if n
             ]
             self.layout = tuple((c.first, c.end, c.at, c.lengths[0]) for c in self.calls)
         else:
-            self._fill(starts, lengths)
-            self.calls = list(self._paged(edges, [max(1, n) for n in lengths]))
+            self._fill(prompts)
+            self.calls = list(self._paged(edges, [max(1, n) for _, n in prompts]))
             self.layout = (
                 self.some_empty,
-                *((c.first, c.end, c.count, c.single) for c in self.calls),
+                *((c.first, c.end, c.count, c.single, len(c.lengths)) for c in self.calls),
             )
 
     def _paged(self, edges: list[int], lengths: list[int]) -> Sequence[Call]:
@@ -144,23 +146,21 @@ class Lengths:
         if self._packed and spare <= self._tokens:
             # the last end must be the last row: the rows of nobody are an element of their own,
             # over as many keys, since a causal call takes no fewer
-            ends = [*edges[1:], self._rows]
-            return [Call(0, self._rows, 0, [*lengths, max(1, spare)], 0, q_ends=ends)]
-        widths = [after - before for before, after in pairwise(edges)]
-        filled = next((at for at, width in enumerate(widths) if not width), len(widths))
-        if len(set(widths[:filled])) == 1 and not any(widths[filled:]):
-            return [Call(0, edges[-1], filled, lengths[:filled], 0)]
+            rest = [spare] if spare else []
+            ends = [*edges[1:], *([self._rows] if spare else [])]
+            return [Call(0, self._rows, 0, lengths + rest, 0, q_ends=ends)]
+        if len({end - first for first, end in pairwise(edges)}) == 1:
+            return [Call(0, edges[-1], len(lengths), lengths, 0)]
         return [
             Call(first, end, 1, [n], at)
-            for at, (first, end, n) in enumerate(zip(edges, edges[1:], lengths, strict=False))
-            if end > first
+            for at, ((first, end), n) in enumerate(zip(pairwise(edges), lengths, strict=True))
         ]
 
-    def _fill(self, starts: list[int], lengths: list[int]) -> None:
+    def _fill(self, prompts: Sequence[tuple[int, int]]) -> None:
         """Blocks of each prompt in order; block 0 where there is none, and for rows of nobody."""
         assert self.table is not None
         host = torch.zeros(self.table.shape, dtype=torch.int32)
-        for at, (start, n) in enumerate(zip(starts, lengths, strict=True)):
+        for at, (start, n) in enumerate(prompts):
             if n:
                 first, count = start // BLOCK, -(-n // BLOCK)
                 host[at, :count] = torch.arange(first, first + count, dtype=torch.int32)
