@@ -23,6 +23,9 @@ class Swaps:
         if trie.descriptor is None:
             return
         descriptor: Tensor = trie.descriptor  # type: ignore[assignment]
+        if descriptor.is_inference():
+            graph.refuse("tensors made under torch.inference_mode() do not count their writes")
+            return
         self._descriptor = descriptor
         graph.depends(self)
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from tests.ascend.beams.on_cpu import TORCH_CALLS, on_cpu
+from xgr.backends.ascend import graph
 from xgr.backends.ascend.aten.swaps import Swaps
 from xgr.catalog import Catalogue
 from xgr.catalog.device import Served, upload_trie
@@ -81,6 +83,20 @@ def test_a_trie_without_a_descriptor_never_changes() -> None:
     swaps.follow(upload_trie(on_cpu(), Catalogue.from_sids(sids, level_sizes=sizes)))
 
     assert swaps.layout == 0
+
+
+def test_a_graph_is_refused_where_writes_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused: list[str] = []
+    monkeypatch.setattr(graph, "refuse", refused.append)
+    sizes = (4, 9, 7)
+    catalogue = Catalogue.from_sids(
+        random_sids(np.random.default_rng(0), sizes, 60), level_sizes=sizes
+    )
+    with torch.inference_mode():
+        Swaps().follow(Served(on_cpu(), masks=1).trie(catalogue))
+
+    assert len(refused) == 1
+    assert "inference_mode" in refused[0]
 
 
 def test_a_level_that_does_not_fit_is_refused() -> None:
