@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xgr.tuner.journal import Row
+from xgr.tuner.space import OWN_RULE
 
 TOP = 3
 
@@ -93,13 +94,22 @@ def judge(
 
 
 def best_fixed(rows: Sequence[Row]) -> str:
-    """The candidate of least mean log-ratio to the row's best; where one lacks, its own rule."""
+    """The configuration of least mean log-ratio to the row's best, of those that are one.
+
+    What follows a kernel's own rule is another configuration for each problem: it is taken only
+    where there is nothing else. A problem that does not list the configuration, which does not fit
+    it, is served by its kernel's own rule.
+    """
 
     def cost(name: str) -> float:
         logs = [math.log(r.us.get(name, r.us[r.own]) / min(r.us.values())) for r in rows]
         return statistics.mean(logs)
 
-    return min(dict.fromkeys(name for row in rows for name in row.us), key=cost)
+    known = dict.fromkeys(name for row in rows for name in row.us)
+    whole = [name for name in known if not name.endswith(OWN_RULE)]
+    # one that few problems list would be served by the rule on the rest
+    common = [name for name in whole if 2 * sum(name in row.us for row in rows) >= len(rows)]
+    return min(common or whole or known, key=cost)
 
 
 def _timed(name: str, second: Row) -> str:

@@ -11,6 +11,9 @@ from xgr.registry.bind import BoundContext
 from xgr.registry.kernel import Kernel, Launcher
 from xgr.runtime import Runtime
 
+# how a kernel without a configuration is shown
+OWN_RULE = "by its own rule"
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -26,7 +29,7 @@ class Candidate:
     def __str__(self) -> str:
         """Kernel and values, as `explain` and reports show them."""
         shown = " ".join(f"{name}={value}" for name, value in self.config.items())
-        return f"{self.kernel} {shown or 'by its own rule'}"
+        return f"{self.kernel} {shown or OWN_RULE}"
 
     @classmethod
     def parse(cls, text: str) -> Candidate:
