@@ -38,16 +38,20 @@ def read_paths(
     Returns:
         columns int [n, levels], nodes and scores float64 alike, request after request.
     """
+    # few and whole operations: behind a wait for the device each takes microseconds
     ends = np.cumsum(count)
-    rows = np.arange(ends[-1]) + np.repeat(np.asarray(first) - (ends - count), count)
-    columns = np.empty((len(rows), len(code)), np.int64)
-    nodes, scores = np.empty_like(columns), np.empty(columns.shape, np.float64)
+    rows = np.arange(ends[-1])
+    if len(count) > 1:
+        rows += np.repeat(np.asarray(first) - (ends - count), count)
+    columns = np.empty((len(code), len(rows)), code[0].dtype)
+    nodes, scores = np.empty_like(columns), np.empty(columns.shape, np.float32)
     for level in reversed(range(len(code))):
-        columns[:, level] = code[level][rows]
-        nodes[:, level] = node[level][rows]
-        scores[:, level] = score[level][rows]
-        rows = parent[level][rows]
-    return columns, nodes, scores
+        code[level].take(rows, out=columns[level])
+        node[level].take(rows, out=nodes[level])
+        score[level].take(rows, out=scores[level])
+        if level:
+            rows = parent[level].take(rows)
+    return columns.T.astype(np.int64), nodes.T.astype(np.int64), scores.T.astype(np.float64)
 
 
 class Spellings:
@@ -63,8 +67,10 @@ class Spellings:
 
     def tokens(self, codes: Ints) -> Ints:
         """Token ids of codes, [n, D]."""
-        columns = [tokens[codes[:, at]] for at, tokens in enumerate(self._tokens)]
-        return np.stack(columns, axis=1)
+        found = np.empty(codes.shape, np.int64, order="F")
+        for at, tokens in enumerate(self._tokens):
+            found[:, at] = tokens[codes[:, at]]
+        return found
 
     def codes(self, tokens: Ints) -> Ints:
         """Codes of token ids, [n, D]; -1 for a token that spells no code of its level."""
