@@ -74,10 +74,13 @@ def compare(
     batches: Sequence[Batch], args: argparse.Namespace, ceilings: Ceilings
 ) -> dict[str, Any]:
     """Time every column on every batch."""
-    rows = []
-    for batch in batches:
-        rows.append(time_batch(batch, args))
-        torch.cuda.empty_cache()
+    rows: list[Row] = []
+    try:
+        for batch in batches:
+            rows.append(time_batch(batch, args))
+            torch.cuda.empty_cache()
+    except KeyboardInterrupt:
+        print(f"interrupted: {len(rows)} of {len(batches)} batches are recorded")
     columns = list(dict.fromkeys(name for row in rows for name in row.us))
     print_table(
         ("batch", "floor us", *columns),

@@ -40,7 +40,13 @@ def main() -> None:
     known = [kernel.name for kernel in rt.kernels(OP)]
     if args.kernel not in known:
         raise SystemExit(f"{OP} has no kernel {args.kernel!r}; known: {', '.join(known)}")
-    found = [measure(rt, posed(*shape), args.kernel, args.fused) for shape in SHAPES]
+    found: list[dict[str, Any]] = []
+    try:
+        for shape in SHAPES:
+            found.append(measure(rt, posed(*shape), args.kernel, args.fused))
+            print(f"{found[-1]['problem']}: {found[-1]['divided']}", flush=True)
+    except KeyboardInterrupt:
+        print(f"interrupted: {len(found)} of {len(SHAPES)} shapes are recorded")
     fixed = best_fixed([one["divided"] for one in found])
     for one in found:
         one["fixed_us"] = one["divided"].get(fixed)
