@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any
 
 from xgr.backends.ascend.ascendc import library
+from xgr.backends.ascend.triton.kernels import installed
 from xgr.conformance.entries import cases_of, gaps_of, kernel_names
 from xgr.conformance.runner import Outcome, run_case
 from xgr.ops import specs
@@ -29,10 +30,19 @@ def run(rt: Runtime, options: argparse.Namespace) -> list[dict[str, Any]]:
     ]
 
 
+def missing(kernel: str) -> str:
+    """What a technique needs and this machine lacks; empty where nothing is lacking."""
+    if kernel == "ascend.ascendc" and library.load():
+        return "the library of csrc is not built"
+    if kernel == "ascend.triton" and not installed():
+        return "Triton-Ascend is not installed"
+    return ""
+
+
 def _kernel(rt: Runtime, op: str, kernel: str, pattern: str) -> dict[str, Any] | None:
     entry: dict[str, Any] = {"name": f"{op} {kernel or '-'}", "op": op, "kernel": kernel}
-    if kernel == "ascend.ascendc" and library.load():
-        return entry | {"outcome": "missing", "note": "the library of csrc is not built"}
+    if why := missing(kernel):
+        return entry | {"outcome": "missing", "note": why}
     cases = [case for case in cases_of(op) if re.search(pattern, case.id)]
     if not cases:
         return None

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from xgr.backends.ascend.selftest.conform import missing
 from xgr.backends.ascend.selftest.report import said
 from xgr.conformance.entries import cases_of, kernel_names
 from xgr.conformance.laid import Laid, with_outputs
@@ -112,6 +113,8 @@ def _probe(rt: Runtime, op: str, kernel: str, cases: list[Case]) -> dict[str, An
     """The first case that the kernel takes."""
     declared = spec(op)
     entry: dict[str, Any] = {"name": f"{op} {kernel}", "outcome": "missing", "note": "no case"}
+    if why := missing(kernel):
+        return entry | {"note": why}
     for case in cases:
         try:
             one = _captured(rt, declared, case, kernel)

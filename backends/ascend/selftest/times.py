@@ -6,6 +6,7 @@ import argparse
 from dataclasses import asdict, replace
 from typing import Any
 
+from xgr.backends.ascend.selftest.conform import missing
 from xgr.backends.ascend.selftest.report import said
 from xgr.conformance.entries import kernel_names
 from xgr.conformance.perf import measure, perf_cases
@@ -36,6 +37,8 @@ def run(rt: Runtime, options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def _timed(rt: Runtime, op: str, kernel: str, case: Case, budget: float) -> dict[str, Any]:
     entry = {"name": f"{op} {kernel}", "case": case.id}
+    if why := missing(kernel):
+        return entry | {"outcome": "missing", "note": why}
     try:
         found = asdict(measure(rt, kernel or None, case, budget))
     except Unsupported as refusal:
