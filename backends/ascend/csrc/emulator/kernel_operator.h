@@ -27,4 +27,5 @@ inline bool faulty(const char *name)
 
 #define XGR_FAULT(name) emulated::faulty(name)
 #define XGR_SITE , AscendC::Site site = AscendC::Site::here()
+#define XGR_SITE_ALONE AscendC::Site site = AscendC::Site::here()
 #define XGR_AT , site

@@ -180,6 +180,7 @@ private:
             Hand(turn_);
         }
         if (Seen() > 0) {
+            Order<HardEvent::MTE3_S>();
             Order<HardEvent::S_MTE3>();
             Store(Maxima(), maxima_.Get<float>(), static_cast<uint32_t>(Seen()));
         }

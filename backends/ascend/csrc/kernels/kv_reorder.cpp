@@ -60,8 +60,10 @@ public:
         const int64_t side = blockRows_ * RoundUp(piece_, 32);
         pipe.InitBuffer(rows_[0], static_cast<uint32_t>(side));
         pipe.InitBuffer(rows_[1], static_cast<uint32_t>(side));
-        event_[0] = pipe.AllocEventID<HardEvent::MTE3_MTE2>();
-        event_[1] = pipe.AllocEventID<HardEvent::MTE3_MTE2>();
+        for (int side = 0; side < 2; ++side) {
+            loaded_[side] = pipe.AllocEventID<HardEvent::MTE2_MTE3>();
+            stored_[side] = pipe.AllocEventID<HardEvent::MTE3_MTE2>();
+        }
 
         const int64_t all = units_ * requests_;
         const int64_t begin = all * GetBlockIdx() / GetBlockNum();
@@ -82,9 +84,9 @@ public:
         }
         for (int side = 0; side < 2; ++side) {
             Settle(side);
+            pipe.ReleaseEventID<HardEvent::MTE2_MTE3>(loaded_[side]);
+            pipe.ReleaseEventID<HardEvent::MTE3_MTE2>(stored_[side]);
         }
-        pipe.ReleaseEventID<HardEvent::MTE3_MTE2>(event_[0]);
-        pipe.ReleaseEventID<HardEvent::MTE3_MTE2>(event_[1]);
     }
 
 private:
@@ -94,7 +96,7 @@ private:
         first_ = rowStart_.GetValue(request);
         end_ = rowStart_.GetValue(request + 1);
         count_ = live_.GetValue(request);
-        loaded_ = -1;
+        parentsOf_ = -1;
         int32_t before = static_cast<int32_t>(first_);
         for (int64_t start = 0; start < count_; start += blockRows_) {
             const int64_t rows = Parents(start);
@@ -114,7 +116,7 @@ private:
     __aicore__ inline int64_t Parents(int64_t start)
     {
         const int64_t rows = Smaller(blockRows_, count_ - start);
-        if (loaded_ != start) {
+        if (parentsOf_ != start) {
             if (!XGR_FAULT("parents_overwritten")) {
                 Order<HardEvent::S_MTE2>();
             }
@@ -122,7 +124,7 @@ private:
             if (!XGR_FAULT("parents_not_awaited")) {
                 Order<HardEvent::MTE2_S>();
             }
-            loaded_ = start;
+            parentsOf_ = start;
         }
         return rows;
     }
@@ -183,7 +185,9 @@ private:
             }
         }
         if (!XGR_FAULT("store_before_load")) {
-            Order<HardEvent::MTE2_MTE3>();
+            const TEventID loaded = XGR_FAULT("one_flag_for_two_sides") ? loaded_[0] : loaded_[side];
+            SetFlag<HardEvent::MTE2_MTE3>(loaded);
+            WaitFlag<HardEvent::MTE2_MTE3>(loaded);
         }
         moved = 0;
         for (int64_t at = 0; at < rows; ++at) {
@@ -194,7 +198,7 @@ private:
                 moved += 1;
             }
         }
-        SetFlag<HardEvent::MTE3_MTE2>(event_[side]);
+        SetFlag<HardEvent::MTE3_MTE2>(stored_[side]);
         busy_[side] = true;
     }
 
@@ -202,7 +206,7 @@ private:
     __aicore__ inline void Settle(int side)
     {
         if (busy_[side] && !XGR_FAULT("half_reused_early")) {
-            WaitFlag<HardEvent::MTE3_MTE2>(event_[side]);
+            WaitFlag<HardEvent::MTE3_MTE2>(stored_[side]);
             busy_[side] = false;
         }
     }
@@ -219,14 +223,14 @@ private:
     int64_t rowBytes_, outer_, pieces_, units_;
     bool dense_;
     // the request at hand, and its rows whose parents are loaded
-    int64_t first_ = 0, end_ = 0, count_ = 0, loaded_ = -1;
+    int64_t first_ = 0, end_ = 0, count_ = 0, parentsOf_ = -1;
     // the unit at hand
     GM_ADDR base_ = nullptr;
     int64_t stride_ = 0;
     uint32_t bytes_ = 0;
     int turn_ = 0;
     bool busy_[2] = {false, false};
-    TEventID event_[2];
+    TEventID loaded_[2], stored_[2];  // flags of the sides
     TBuf<TPosition::VECIN> parents_, rows_[2];
     TBuf<TPosition::VECOUT> word_;
 };

@@ -124,7 +124,6 @@ private:
             Order<HardEvent::V_S>();
             CopyLegal(tile, score, column, width);
             Order<HardEvent::S_V>();
-            Order<HardEvent::S_MTE3>();
         }
         outQueue_.EnQue(tile);
         LocalTensor<float> ready = outQueue_.DeQue<float>();

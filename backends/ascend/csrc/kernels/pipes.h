@@ -11,17 +11,19 @@
 // The emulator's messages name the line that calls a function, where that takes these.
 #ifndef XGR_SITE
 #define XGR_SITE
+#define XGR_SITE_ALONE
 #define XGR_AT
 #endif
 
 namespace xgr {
 
-// What `event`'s first pipe has been told so far is done before its second one goes on.
-template <AscendC::HardEvent event> __aicore__ inline void Order()
+// What `event`'s first pipe has been told so far is done before its second one goes on. Between two
+// of one event the first pipe must have waited for the second, or the flag could be set twice.
+template <AscendC::HardEvent event> __aicore__ inline void Order(XGR_SITE_ALONE)
 {
     const AscendC::TEventID id = GetTPipePtr()->FetchEventID(event);
-    AscendC::SetFlag<event>(id);
-    AscendC::WaitFlag<event>(id);
+    AscendC::SetFlag<event>(id XGR_AT);
+    AscendC::WaitFlag<event>(id XGR_AT);
 }
 
 // Vector instructions read what earlier ones wrote.

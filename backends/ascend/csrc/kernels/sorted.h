@@ -126,7 +126,6 @@ public:
         }
         if (staged_ == 0) {
             Order<HardEvent::V_MTE2>();
-            Order<HardEvent::S_MTE2>();
         }
         Load(Staged(staged_), pairs, static_cast<uint32_t>(2 * length));
         lengths_[staged_] = length;

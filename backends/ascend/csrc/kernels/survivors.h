@@ -70,8 +70,8 @@ public:
             return;
         }
         const int32_t all = HELD_SURVIVORS;
+        Order<HardEvent::V_S>();
         Order<HardEvent::S_V>();
-        Order<HardEvent::MTE3_V>();
         Duplicate(Held(PARENT), parent, all);
         Duplicate(Held(CODE), 0, all);
         Duplicate(Held(SCORE).ReinterpretCast<float>(), -INFINITE, all);
@@ -80,7 +80,6 @@ public:
         for (int64_t at = begin; at < end; at += HELD_SURVIVORS) {
             Write(place, at, Smaller(HELD_SURVIVORS, end - at));
         }
-        Order<HardEvent::MTE3_V>();
         Order<HardEvent::MTE3_S>();
     }
 

@@ -13,6 +13,13 @@ inline void hazards_of_flags(const List &add)
         }
         WaitFlag<HardEvent::V_S>(0);
     });
+    add("flag_set_before_its_wait", [] {
+        Loaded k;
+        if (!wrong) {
+            Order<HardEvent::V_MTE2>();
+        }
+        Order<HardEvent::MTE2_V>();
+    });
     add("wait_for_nothing", [] {
         Loaded k;
         SetFlag<HardEvent::V_S>(0);

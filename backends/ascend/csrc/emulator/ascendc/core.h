@@ -37,6 +37,7 @@ struct Flag {
     bool set = false;
     Clock clock;
     int line = 0;
+    uint64_t waited = 0;  // when the waiting pipe last took it
 };
 
 class Core {

@@ -38,7 +38,15 @@ template <HardEvent event> void SetFlag(int32_t id, Site site = Site::here())
     if (flag.set) {
         core.fail(site, "flag " + flag_name(ends, id) + " is set twice with no wait between");
     }
-    flag = emulated::Flag{true, core.completed(ends.from), site.line};
+    const emulated::Clock clock = core.completed(ends.from);
+    // the scalar unit waits before it goes on; other pipes come to a wait when they come to it
+    if (ends.to != emulated::SCALAR && flag.waited > clock.at[ends.to]) {
+        core.fail(site, "flag " + flag_name(ends, id) + " is set again while the wait for its "
+                        "last setting may be still to come");
+    }
+    flag.set = true;
+    flag.clock = clock;
+    flag.line = site.line;
 }
 
 template <HardEvent event> void WaitFlag(int32_t id, Site site = Site::here())
@@ -53,7 +61,7 @@ template <HardEvent event> void WaitFlag(int32_t id, Site site = Site::here())
         core.fail(site, "waits for flag " + flag_name(ends, id) + ", which nothing has set");
     }
     flag.set = false;
-    core.issue(ends.to);
+    flag.waited = core.issue(ends.to);
     core.knows[ends.to].merge(flag.clock);
 }
 
