@@ -11,9 +11,11 @@ import pytest
 
 from tests.registry.kernels import Spy, cpu, kernel, refuses, sort, staged, table, write
 from xgr.backends.cpu_ref.backend import CpuBackend
+from xgr.backends.cuda.kernels import KERNELS
 from xgr.errors import InputError, Unsupported
 from xgr.ops import specs
-from xgr.registry.tables import Tables
+from xgr.ops.spec import Problem
+from xgr.registry.tables import SHIPPED, Tables
 from xgr.runtime import Runtime
 
 
@@ -334,3 +336,18 @@ def test_a_config_that_the_kernel_does_not_list_is_passed_over(
     rt, _ = tuned(tmp_path, monkeypatch, table(), **facts)
     assert "does not list {'tile': 32} for this problem" in str(rt.explain("beam_sort", sort(8)))
     assert rt.bind("beam_sort", sort(99)).choice.config == {"tile": 64}
+
+
+@pytest.mark.parametrize("path", sorted(SHIPPED.glob("*/*.json")), ids=lambda path: path.stem)
+def test_shipped_tables_are_of_the_kernels_that_ship(path: Path) -> None:
+    """A table is measured anew when a kernel of its op changes: an old one would be refused."""
+    raw = json.loads(path.read_text())
+    tables = Tables(raw["device"], raw["family"])
+    tables.read_shipped(specs())
+    kernels = [kernel for kernel in KERNELS if kernel.op == raw["op"]]
+    sizes = {"B": 1, "R": 128, "T": 1024, "S": 2, "H": 16, "G": 8, "d": 128}
+    problem = Problem.of(raw["op"], raw["dtype"], {"ancestors": True}, **sizes)
+    entry = tables.lookup(problem, kernels)
+    assert tables.refused == []
+    assert entry is not None
+    assert entry.kernel in {kernel.name for kernel in kernels}
