@@ -35,25 +35,6 @@ def _lengths_hold() -> str:
     )
 
 
-def _no_queries_are_nothing() -> str:
-    """Packed: requests of a bucket that nobody uses have no queries."""
-    query = torch.randn(4, 8, 128).to(torch.bfloat16)
-    cache = torch.randn(3, 128, 2 * 128).to(torch.bfloat16)
-    found: list[Tensor] = []
-    for ends, lengths, blocks in (
-        ([2, 4], [100, 50], [[0], [2]]),
-        ([2, 2, 4], [100, 1, 50], [[0], [1], [2]]),
-    ):
-        key, table = on_device(cache), on_device(torch.tensor(blocks, dtype=torch.int32))
-        found += fused_attention(
-            query=on_device(query), key=key, value=key, actual_seq_qlen=ends,
-            actual_seq_kvlen=lengths, block_table=table, block_size=128, num_query_heads=8,
-            num_key_value_heads=2, softmax_scale=128**-0.5, input_layout="TND",
-        )  # fmt: skip
-    out, lse, same_out, same_lse = (each.cpu() for each in found)
-    return _differs("out", same_out, out, 1e-2) or _differs("LSE", same_lse, lse, 1e-3)
-
-
 def _merge_is_softmax() -> str:
     full, empty = torch.zeros(4), torch.full((4,), _EMPTY)
     merged, total = merge([full, empty], [torch.ones(4, 128), torch.zeros(4, 128)])
@@ -101,7 +82,6 @@ def _scatter_of_duplicates() -> str:
 MEANINGS: Mapping[str, Callable[[], str]] = {
     "the LSE of attention is a natural log": _lse_is_natural,
     "keys behind the length are not seen": _lengths_hold,
-    "a packed element without queries changes nothing": _no_queries_are_nothing,
     "the merge is a softmax, and an empty part weighs nothing": _merge_is_softmax,
     "the merge of empty parts is empty": _merge_of_nothing,
     "sorts are stable": _sort_is_stable,
