@@ -8,7 +8,7 @@ from tests.ascend.emulator import ops
 from tests.ascend.emulator.built import need_compiler
 from tests.ascend.emulator.machine import Order
 from tests.ascend.emulator.test_orders import agrees, values_of
-from xgr.ops.spec import Case
+from xgr.ops.spec import Case, Flag
 
 need_compiler()
 
@@ -17,7 +17,7 @@ WIDE = {"B": 1, "R": 512, "RO": 512}
 
 @pytest.mark.parametrize("order", ["path", "rank"])
 def test_a_step_of_512_beams(order: str) -> None:
-    flags = {"level": 1, "normalize": "vocab", "order": order, "items": 200_000}
+    flags: dict[str, Flag] = {"level": 1, "normalize": "vocab", "order": order, "items": 200_000}
     values, want, case = values_of(Case("beam_step", {**WIDE, "K": 8192}, "bfloat16", flags))
     ops.beam_step(**values, cores=48, order_of_cores=Order(1))
     agrees(case, values, want)
