@@ -35,8 +35,3 @@ def _cores() -> soc.CoreGroup:
     here = next(iter(_compat.missing()), None) is None
     found = device.current() if here else soc.spec(_COMPILED)
     return soc.CoreGroup(found.cube_cores, found.vector_cores)
-
-
-def power_of_two(count: int) -> int:
-    """Least power of two that is not below a count of 1 or more."""
-    return 1 << max(count - 1, 0).bit_length()

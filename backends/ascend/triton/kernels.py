@@ -8,12 +8,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from xgr.backends.ascend import _compat
-from xgr.backends.ascend.triton.selection import fits
+from xgr.backends.ascend.triton.selection import fits, power_of_two
 from xgr.errors import Reason
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Kernel
 
 _ROOM = __name__.rpartition(".")[0]
+
+# elements of the query heads that share a K/V head, which a tile holds
+MOST_SHARING = 8192
 
 INSTALL = "pip uninstall -y triton; pip install --no-deps triton-ascend==3.2.0 pybind11"
 
@@ -48,13 +51,30 @@ def unsorted(problem: Problem) -> Iterator[Reason]:
     yield from uncompiled(problem)
 
 
+def unattended(problem: Problem) -> Iterator[Reason]:
+    """Reasons of the stages: the heads of a K/V head are too many or too large, or no Triton."""
+    a = problem.sizes
+    shared = a["H"] // a["G"]
+    if power_of_two(shared) * power_of_two(a["d"]) > MOST_SHARING:
+        got = f"{shared} query heads of d={a['d']} a K/V head"
+        yield Reason("limit", got, f"at most {MOST_SHARING} elements, each rounded up to 2^n")
+    yield from uncompiled(problem)
+
+
+_RULES = {
+    "beam_sort": unsorted,
+    "shared_attention": unattended,
+    "unshared_attention": unattended,
+}
+
 TRITON_KERNELS: tuple[Kernel, ...] = tuple(
     Kernel(
         op,
         "ascend.triton",
         f"{_ROOM}.{op}:build",
         priority=2,
-        rule=unsorted if op == "beam_sort" else uncompiled,
+        limits={"d": (1, 512)} if op in {"shared_attention", "unshared_attention"} else {},
+        rule=_RULES.get(op, uncompiled),
         auto=as_second_implementation,
     )
     for op in (

@@ -15,7 +15,8 @@ from typing import Any
 import triton
 import triton.language as tl
 
-from xgr.backends.ascend.triton.grid import power_of_two, vector_cores
+from xgr.backends.ascend.triton.grid import vector_cores
+from xgr.backends.ascend.triton.selection import power_of_two
 from xgr.backends.ascend.triton.strides import dense
 from xgr.ops.kv_reorder import BAD_PARENT
 from xgr.ops.spec import Problem

@@ -17,7 +17,8 @@ from xgr.backends.ascend.triton.catalogue import (
     level_arguments,
     words_of,
 )
-from xgr.backends.ascend.triton.grid import power_of_two, vector_cores
+from xgr.backends.ascend.triton.grid import vector_cores
+from xgr.backends.ascend.triton.selection import power_of_two
 from xgr.backends.ascend.triton.strides import dense
 from xgr.ops.array import Filters, Trie
 from xgr.ops.beam_step import LEAST

@@ -32,7 +32,7 @@ def tiles_of(problem: Problem) -> Tiles:
     while block < MOST_BLOCK and a["R"] * _tiles(a["C"], block) > MOST_SLOTS:
         block *= 2
     count = _tiles(a["C"], block)
-    return Tiles(count, block, _power_of_two(a["R"] * count), _power_of_two(a["RO"]))
+    return Tiles(count, block, power_of_two(a["R"] * count), power_of_two(a["RO"]))
 
 
 def fits(problem: Problem) -> Iterable[Reason]:
@@ -49,5 +49,6 @@ def _tiles(columns: int, block: int) -> int:
     return -(-columns // block)
 
 
-def _power_of_two(count: int) -> int:
+def power_of_two(count: int) -> int:
+    """Least power of two that is not below a count of 1 or more."""
     return 1 << max(count - 1, 0).bit_length()

@@ -9,16 +9,15 @@ from typing import Any
 import triton
 import triton.language as tl
 
-from xgr.backends.ascend.triton.grid import cube_cores, interpreting, power_of_two
+from xgr.backends.ascend.triton.grid import cube_cores, interpreting
+from xgr.backends.ascend.triton.selection import power_of_two
 from xgr.backends.ascend.triton.strides import dense
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
-# query vectors and keys of a tile, by the bytes of a vector: what the products and their float32
-# sums take fits L1, L0 and, twice buffered, the unified buffer
-QUERIES, KEYS = 32, 64
-# bytes of a vector from where on a tile has half the keys
-WIDE = 512
+# query vectors and keys of a tile where a vector has fewer bytes than WIDE: what the products and
+# their float32 sums take fits L1, L0 and, twice buffered, the unified buffer
+QUERIES, KEYS, WIDE = 32, 64, 512
 
 
 def build(problem: Problem, context: Context) -> Launcher:
@@ -27,10 +26,10 @@ def build(problem: Problem, context: Context) -> Launcher:
     rows, heads, groups, size, requests = a["R"], a["H"], a["G"], a["d"], a["B"]
     shared = heads // groups
     block_h = power_of_two(shared)
-    block_r = max(1, QUERIES // block_h)
     block_d = power_of_two(max(16, size))
-    item = 4 if problem.dtype == "float32" else 2
-    block_n = KEYS if block_d * item < WIDE else KEYS // 2
+    wide = block_d * (4 if problem.dtype == "float32" else 2)
+    block_r = max(1, QUERIES * WIDE // max(wide, WIDE) // block_h)
+    block_n = KEYS if wide < WIDE else KEYS // 2
     grid = (cube_cores(),)
     widen = interpreting() and problem.dtype == "bfloat16"
 

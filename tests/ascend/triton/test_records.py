@@ -45,7 +45,9 @@ def test_triton_is_missed_where_there_is_an_npu(
     monkeypatch.setattr(_compat, "missing", lambda: iter(() if npu else ("no NPU",)))
     monkeypatch.setattr(kernels, "installed", lambda: installed)
     for kernel in TRITON_KERNELS:
-        problem = sort(8, 8, 8) if kernel.op == "beam_sort" else Problem.of(kernel.op, "float32")
+        problem = Problem.of(kernel.op, "float32", H=4, G=2, d=64)
+        if kernel.op == "beam_sort":
+            problem = sort(8, 8, 8)
         codes = [reason.code for reason in kernel.unsupported(problem)]
         assert codes == (["triton"] if npu and not installed else [])
 
@@ -60,6 +62,13 @@ def test_tiles_hold_everything_or_are_refused(rows: int, columns: int, targets: 
     assert targets <= tiles.width < 2 * targets or targets == 1
     fits = tiles.slots <= MOST_SLOTS and tiles.width <= MOST_WIDTH
     assert fits == (not record("beam_sort").unsupported(problem))
+
+
+@pytest.mark.parametrize("op", ["shared_attention", "unshared_attention"])
+@pytest.mark.parametrize(("heads", "size", "fits"), [(64, 128, True), (64, 129, False)])
+def test_heads_that_share_a_kv_head_are_bounded(op: str, heads: int, size: int, fits: bool) -> None:
+    reasons = record(op).unsupported(Problem.of(op, "float16", H=2 * heads, G=2, d=size))
+    assert fits == (not reasons)
 
 
 def test_what_is_too_large_is_said() -> None:

@@ -68,6 +68,9 @@ POSED = (
     | decoder("float32", 4, 2, 64)
     | decoder("bfloat16", 8, 1, 256)
     | decoder("bfloat16", 12, 4, 96)
+    # the limits of the records
+    | decoder("bfloat16", 64, 1, 128)
+    | decoder("float32", 8, 8, 512)
     | beams()
 )
 
