@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -254,3 +255,30 @@ def test_waiting_for_what_no_one_will_do_is_an_error_and_no_hang() -> None:
     with NPU.stream(NPU.Stream()):
         event.record()
     stream.synchronize()
+
+
+@pytest.mark.parametrize(("mode", "refused"), [("global", True), ("thread_local", False)])
+def test_who_may_wait_for_the_device_during_a_capture(mode: str, refused: bool) -> None:
+    x, y = on_npu(torch.ones(4), torch.zeros(4))
+    outcome: list[Any] = []
+
+    def upload() -> None:
+        try:
+            outcome.append(on_npu(torch.full((4,), 2.0)).cpu().tolist())
+        except RuntimeError as error:
+            outcome.append(str(error))
+
+    graph, stream = NPU.NPUGraph(), NPU.Stream()
+    NPU.synchronize()
+    with NPU.stream(stream):
+        graph.capture_begin(capture_error_mode=mode)
+        torch.add(x, x, out=y)
+        other = threading.Thread(target=upload)
+        other.start()
+        other.join()
+        with pytest.raises(RuntimeError, match="while a graph is captured"):
+            x.cpu()
+        graph.capture_end()
+    assert (outcome != [[2.0] * 4]) == refused
+    graph.replay()
+    assert y.cpu().tolist() == [2.0] * 4

@@ -100,3 +100,23 @@ def test_limits_of_a_stream_reach_its_calls() -> None:
 def test_a_limit_beyond_the_device_is_refused() -> None:
     with pytest.raises(RuntimeError, match="a limit of 25 cores, the device has 24"):
         NPU.set_stream_limit(NPU.Stream(), cube_num=25, vector_num=20)
+
+
+def test_a_failed_launch_takes_the_device_down_and_every_stream_is_told_once() -> None:
+    first, second = NPU.Stream(), NPU.Stream()
+    x, at = on_npu(torch.zeros(4), torch.tensor([9], dtype=torch.int32))
+    NPU.synchronize()
+    with NPU.stream(first):
+        x.index_select(0, at)
+    with NPU.stream(second):
+        x.add_(1)
+        event = NPU.Event()
+        event.record()
+    for waits in (first.synchronize, second.synchronize):
+        with pytest.raises(RuntimeError, match="index holds 9|507015"):
+            waits()
+    with pytest.raises(RuntimeError, match="index holds 9"):
+        event.synchronize()
+    second.synchronize()
+    assert x.cpu().tolist() == [0.0] * 4, "what was queued is lost"
+    assert (x + 1).cpu().tolist() == [1.0] * 4, "and later work runs"

@@ -193,3 +193,12 @@ def test_the_log_names_what_was_refused() -> None:
     assert calls.launches == []
     assert len(calls.failures) == 1
     assert calls.failures[0].startswith("aclnnFusedInferAttentionScoreV4: num_query_heads is 2")
+
+
+def test_a_copy_behind_a_failed_launch_is_given_up() -> None:
+    x, at = on_npu(torch.zeros(4, 2), torch.tensor([4], dtype=torch.int32))
+    taken = x.index_select(0, at)
+    with pytest.raises(RuntimeError, match="507015"):
+        taken.cpu()
+    NPU.synchronize()
+    assert x.cpu().tolist() == [[0.0, 0.0]] * 4

@@ -1,6 +1,7 @@
 #include "graph.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "calls.h"
 #include "failure.h"
@@ -19,6 +20,7 @@ std::vector<std::unique_ptr<TaskGroup>>& groups() {
 }
 
 uint64_t next_model = 1;
+thread_local aclmdlRICaptureMode thread_mode = ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
 
 Model& model_of(aclmdlRI handle) {
   for (const auto& model : models()) {
@@ -66,6 +68,12 @@ struct Replay final : Entry {
     nodes[i]->work.run();
     return left == 0;
   }
+
+  void lose(const std::string& failure) override {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (!ran[i] && nodes[i]->work.lost) nodes[i]->work.lost(failure);
+    }
+  }
 };
 
 void leave_capture(Model& model) {
@@ -107,6 +115,16 @@ bool capturing() {
   return false;
 }
 
+bool unsafe_here() {
+  if (thread_mode == ACL_MODEL_RI_CAPTURE_MODE_RELAXED) return false;
+  for (const auto& model : models()) {
+    if (model->captured || model->mode == ACL_MODEL_RI_CAPTURE_MODE_RELAXED) continue;
+    if (model->mode == ACL_MODEL_RI_CAPTURE_MODE_GLOBAL) return true;
+    if (model->thread == std::this_thread::get_id()) return true;
+  }
+  return false;
+}
+
 int record(Model& model, Stream& stream, Work work) {
   auto node = std::make_shared<Node>();
   node->work = std::move(work);
@@ -122,7 +140,7 @@ void depend(Stream& stream, uint64_t graph, int node) {
     if (model->id != graph || model->captured) continue;
     join(stream, *model);
     if (node < 0) return;
-    record(*model, stream, {"aclrtStreamWaitEvent", [] {}, nullptr});
+    record(*model, stream, {"aclrtStreamWaitEvent", [] {}, nullptr, nullptr});
     model->nodes.back()->after.push_back(node);
     return;
   }
@@ -148,7 +166,8 @@ void replace(Stream& stream, Work work) {
   // still see what was there before
   Model* target = stream.updates;
   stream.updates = nullptr;
-  launch(stream, {"update " + work.name, [node, work] { node->work = work; }, nullptr});
+  const auto update = [node, work] { node->work = work; };
+  launch(stream, {"update " + work.name, update, nullptr, [update](const std::string&) { update(); }});
   stream.updates = target;
 }
 
@@ -158,13 +177,15 @@ using fake::guarded;
 
 extern "C" {
 
-aclError aclmdlRICaptureBegin(aclrtStream on, aclmdlRICaptureMode) {
+aclError aclmdlRICaptureBegin(aclrtStream on, aclmdlRICaptureMode mode) {
   return guarded("aclmdlRICaptureBegin", [&] {
     fake::Stream& stream = fake::stream_of(on);
     if (stream.capture != nullptr) throw fake::Refused(fake::kCaptured, "already captured");
     auto model = std::make_unique<fake::Model>();
     model->id = fake::next_model++;
     model->origin = &stream;
+    model->mode = mode;
+    model->thread = std::this_thread::get_id();
     fake::join(stream, *model);
     fake::models().push_back(std::move(model));
   });
@@ -201,8 +222,7 @@ aclError aclmdlRICaptureEnd(aclrtStream on, aclmdlRI* handle) {
 }
 
 aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode* mode) {
-  thread_local aclmdlRICaptureMode current = ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
-  std::swap(*mode, current);
+  std::swap(*mode, fake::thread_mode);
   return ACL_SUCCESS;
 }
 
@@ -293,7 +313,7 @@ int fake_acl_launch(void* on, void (*run)(const void*), const void* blob, size_t
     std::vector<unsigned char> arguments(from, from + bytes);
     fake::note_launch("fake_acl_launch", "\"bytes\": " + std::to_string(bytes), stream,
                       stream.cube_limit, stream.vector_limit);
-    fake::launch(stream, {"fake_acl_launch", [run, arguments] { run(arguments.data()); }, nullptr});
+    fake::launch(stream, {"fake_acl_launch", [run, arguments] { run(arguments.data()); }, nullptr, nullptr});
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "stream.h"
@@ -18,6 +19,8 @@ struct Node {
 struct Model {
   uint64_t id = 0;
   Stream* origin = nullptr;
+  aclmdlRICaptureMode mode = ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
+  std::thread::id thread;  // that captures it
   std::vector<Stream*> streams;  // those that joined
   std::vector<std::shared_ptr<Node>> nodes;
   int groups = 0;
@@ -41,5 +44,9 @@ void depend(Stream& stream, uint64_t graph, int node);
 void replace(Stream& stream, Work work);
 
 bool capturing();
+
+// Whether a capture forbids this thread what waits for the device: one in global mode forbids it to
+// all threads, one in thread-local mode to its own.
+bool unsafe_here();
 
 }  // namespace fake

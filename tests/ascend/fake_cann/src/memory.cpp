@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 
 #include "acl/acl.h"
 #include "device.h"
@@ -174,12 +175,21 @@ aclError aclrtMemcpyAsync(void* to, size_t room, const void* from, size_t bytes,
     const void* host = kind == ACL_MEMCPY_HOST_TO_DEVICE ? from : to;
     const bool pageable = !device_only && !fake::is_pinned(host, bytes);
     if (pageable) fake::refuse_in_capture(&queue);
-    bool done = false;
-    fake::launch(queue, {"aclrtMemcpyAsync", [=, seen = pageable ? &done : nullptr] {
+    enum class Copy { kQueued, kDone, kGivenUp };
+    const auto state = std::make_shared<Copy>(Copy::kQueued);
+    fake::launch(queue, {"aclrtMemcpyAsync", [=] {
+                           // the caller of a copy that failed may have freed its memory
+                           if (*state == Copy::kGivenUp) return;
                            fake::copy(to, from, bytes, kind);
-                           if (seen != nullptr) *seen = true;
-                         }, nullptr});
-    if (pageable) fake::run_until([&] { return done; }, "a copy of pageable memory");
+                           *state = Copy::kDone;
+                         }, nullptr, nullptr});
+    if (!pageable) return;
+    try {
+      fake::run_until([&] { return *state == Copy::kDone; }, "a copy of pageable memory");
+    } catch (...) {
+      *state = Copy::kGivenUp;
+      throw;
+    }
   });
 }
 
@@ -201,7 +211,7 @@ aclError aclrtMemsetAsync(void* data, size_t room, int32_t value, size_t bytes,
                    fake::require(fake::on_device(data, bytes),
                                  "sets an address that is not on the device");
                    std::memset(data, value, bytes);
-                 }, nullptr});
+                 }, nullptr, nullptr});
   });
 }
 

@@ -170,7 +170,7 @@ int execute(const char* name, void* workspace, uint64_t bytes, aclOpExecutor* ex
     }
     Stream& stream = stream_of(on);
     note_launch(owned->name, owned->arguments, stream, owned->cube_cores, owned->vector_cores);
-    launch(stream, {owned->name, owned->run, nullptr});
+    launch(stream, {owned->name, owned->run, nullptr, nullptr});
   });
 }
 

@@ -50,7 +50,32 @@ struct Single final : Entry {
     work.run();
     return true;
   }
+  void lose(const std::string& failure) override {
+    if (work.lost) work.lost(failure);
+  }
 };
+
+void take_down(Stream& failed, const std::string& failure) {
+  failed.failure = failure;
+  for (const auto& stream : streams()) {
+    if (stream->queue.empty()) continue;
+    stream->failure = failure;
+    std::deque<std::unique_ptr<Entry>> lost;
+    lost.swap(stream->queue);
+    for (const auto& entry : lost) entry->lose(failure);
+  }
+}
+
+void forget_failures() {
+  for (const auto& stream : streams()) stream->failure.clear();
+}
+
+void tell(std::string& failure) {
+  if (failure.empty()) return;
+  std::string told;
+  told.swap(failure);
+  throw Refused(kDevice, told);
+}
 
 // Runs one step of one stream; false when none can.
 bool step() {
@@ -70,8 +95,9 @@ bool step() {
   bool done = true;
   try {
     done = chosen->queue.front()->step();
-  } catch (...) {
-    chosen->queue.pop_front();  // what failed is not run again
+  } catch (const std::exception& error) {
+    chosen->queue.pop_front();
+    take_down(*chosen, error.what());
     throw;
   }
   if (done) chosen->queue.pop_front();
@@ -140,14 +166,20 @@ void run_until(const std::function<bool()>& holds, const char* what) {
 }
 
 void run_all() {
-  run_until(idle, "the device");
+  try {
+    run_until(idle, "the device");
+    for (const auto& stream : streams()) tell(stream->failure);
+  } catch (...) {
+    forget_failures();
+    throw;
+  }
   check_red_zones();
 }
 
 void run_some() { step(); }
 
 void refuse_in_capture(const Stream* stream) {
-  if (stream != nullptr ? stream->capture != nullptr : capturing()) {
+  if (stream != nullptr ? stream->capture != nullptr : unsafe_here()) {
     throw Refused(kCaptured, "not allowed while a graph is captured");
   }
 }
@@ -197,7 +229,13 @@ aclError aclrtSynchronizeStream(aclrtStream handle) {
   return guarded("aclrtSynchronizeStream", [&] {
     fake::Stream& stream = fake::stream_of(handle);
     fake::refuse_in_capture(&stream);
-    fake::run_until([&] { return stream.queue.empty(); }, "a stream that is synchronised");
+    try {
+      fake::run_until([&] { return stream.queue.empty(); }, "a stream that is synchronised");
+    } catch (...) {
+      stream.failure.clear();
+      throw;
+    }
+    fake::tell(stream.failure);
     fake::check_red_zones();
   });
 }
@@ -208,7 +246,10 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t) {
 
 aclError aclrtSynchronizeDevice() {
   return guarded("aclrtSynchronizeDevice", [&] {
-    fake::refuse_in_capture(nullptr);
+    // a captured stream is part of the device, whichever thread captures it
+    if (fake::capturing()) {
+      throw fake::Refused(fake::kCaptured, "not allowed while a graph is captured");
+    }
     fake::run_all();
   });
 }
@@ -261,10 +302,16 @@ aclError aclrtRecordEvent(aclrtEvent handle, aclrtStream on) {
     }
     event->captured_in = 0;
     const uint64_t number = ++event->recorded;
-    fake::launch(stream, {"aclrtRecordEvent", [event, number] {
-                            event->done = number;
-                            event->done_ms = fake::now_ms();
-                          }, nullptr});
+    event->failure.clear();
+    const auto happens = [event, number] {
+      event->done = number;
+      event->done_ms = fake::now_ms();
+    };
+    fake::launch(stream, {"aclrtRecordEvent", happens, nullptr,
+                          [event, happens](const std::string& failure) {
+                            happens();
+                            event->failure = failure;
+                          }});
   });
 }
 
@@ -284,14 +331,14 @@ aclError aclrtStreamWaitEvent(aclrtStream on, aclrtEvent handle) {
     }
     const uint64_t number = event->recorded;
     fake::launch(stream, {"aclrtStreamWaitEvent", [] {},
-                          [event, number] { return event->done >= number; }});
+                          [event, number] { return event->done >= number; }, nullptr});
   });
 }
 
 aclError aclrtResetEvent(aclrtEvent handle, aclrtStream on) {
   return guarded("aclrtResetEvent", [&] {
     const std::shared_ptr<fake::Event> event = fake::event_of(handle);
-    fake::launch(fake::stream_of(on), {"aclrtResetEvent", [event] { event->done = 0; }, nullptr});
+    fake::launch(fake::stream_of(on), {"aclrtResetEvent", [event] { event->done = 0; }, nullptr, nullptr});
   });
 }
 
@@ -303,6 +350,7 @@ aclError aclrtSynchronizeEvent(aclrtEvent handle) {
     }
     const uint64_t number = event->recorded;
     fake::run_until([&] { return event->done >= number; }, "an event that is synchronised");
+    if (!event->failure.empty()) throw fake::Refused(fake::kDevice, event->failure);
     fake::check_red_zones();
   });
 }
@@ -312,6 +360,7 @@ aclError aclrtQueryEventStatus(aclrtEvent handle, aclrtEventRecordedStatus* stat
   return guarded("aclrtQueryEventStatus", [&] {
     const std::shared_ptr<fake::Event> event = fake::event_of(handle);
     if (event->done < event->recorded) fake::run_some();
+    if (!event->failure.empty()) throw fake::Refused(fake::kDevice, event->failure);
     *status = event->done < event->recorded ? ACL_EVENT_RECORDED_STATUS_NOT_READY
                                             : ACL_EVENT_RECORDED_STATUS_COMPLETE;
   });
@@ -341,8 +390,9 @@ aclError aclrtEventGetTimestamp(aclrtEvent handle, uint64_t* microseconds) {
 
 aclError aclrtValueWrite(void* data, uint64_t value, uint32_t, aclrtStream stream) {
   return guarded("aclrtValueWrite", [&] {
-    fake::launch(fake::stream_of(stream),
-                 {"aclrtValueWrite", [=] { *static_cast<uint64_t*>(data) = value; }, nullptr});
+    const auto write = [=] { *static_cast<uint64_t*>(data) = value; };
+    fake::launch(fake::stream_of(stream), {"aclrtValueWrite", write, nullptr,
+                                           [write](const std::string&) { write(); }});
   });
 }
 
@@ -357,14 +407,14 @@ aclError aclrtValueWait(void* data, uint64_t value, uint32_t mode, aclrtStream s
         default: return ~(found | value) != 0;
       }
     };
-    fake::launch(fake::stream_of(stream), {"aclrtValueWait", [] {}, holds});
+    fake::launch(fake::stream_of(stream), {"aclrtValueWait", [] {}, holds, nullptr});
   });
 }
 
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc body, void* argument) {
   return guarded("aclrtLaunchHostFunc", [&] {
     fake::launch(fake::stream_of(stream),
-                 {"aclrtLaunchHostFunc", [=] { body(argument); }, nullptr});
+                 {"aclrtLaunchHostFunc", [=] { body(argument); }, nullptr, nullptr});
   });
 }
 

@@ -3,6 +3,9 @@
 // Nothing runs when it is launched. A launch joins its stream's queue; when the host waits, queued
 // work runs in an order that the events allow: launch order with seed 0, a random legal one else.
 // So a missing event wait is a wrong result under some seed, as it is on the device.
+//
+// A launch that fails takes the device down: what is queued anywhere is lost, and whoever waits for
+// a stream or an event of it is told.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +26,8 @@ struct Work {
   std::function<void()> run;
   // Empty, or whether the device may run it now.
   std::function<bool()> ready;
+  // Empty, or what is done in its place when a failed launch before it took the device down.
+  std::function<void(const std::string& failure)> lost;
 };
 
 // A queue entry: one work, or a graph that runs its nodes one by one.
@@ -32,11 +37,13 @@ struct Entry {
   virtual bool ready() = 0;
   // Runs one step; true when nothing of it is left.
   virtual bool step() = 0;
+  virtual void lose(const std::string& failure) = 0;
 };
 
 struct Stream {
   int id = 0;
   std::deque<std::unique_ptr<Entry>> queue;
+  std::string failure;  // why queued work of it was lost; told to the next who waits for it
   uint32_t cube_limit = 0;  // 0: all cores
   uint32_t vector_limit = 0;
 
@@ -54,6 +61,7 @@ struct Event {
   uint64_t recorded = 0;  // records asked for so far
   uint64_t done = 0;      // the newest that the device has passed
   double done_ms = 0;
+  std::string failure;  // why its newest record was lost
   uint64_t captured_in = 0;  // the newest record was in this graph, at this node
   int captured_node = -1;
 };
@@ -75,7 +83,7 @@ void run_all();
 // Lets the device take one step, as time passes between two queries.
 void run_some();
 
-// Refuses what may not happen while a graph is captured.
+// Refuses what may not happen while this stream is captured, or, without a stream, in this thread.
 void refuse_in_capture(const Stream* stream);
 
 uint64_t random_below(uint64_t n);
