@@ -113,7 +113,7 @@ def test_a_failed_launch_takes_the_device_down_and_every_stream_is_told_once() -
         event = NPU.Event()
         event.record()
     for waits in (first.synchronize, second.synchronize):
-        with pytest.raises(RuntimeError, match="index holds 9|507015"):
+        with pytest.raises(RuntimeError, match="507015"):
             waits()
     with pytest.raises(RuntimeError, match="index holds 9"):
         event.synchronize()
