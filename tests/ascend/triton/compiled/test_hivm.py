@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from tests.ascend.triton.compiled.hivm import Compiled, hivm, on_chip
 from tests.ascend.triton.compiled.posed import launches_of
-from tests.ascend.triton.compiled.toolchain import need_toolchain
+from tests.ascend.triton.compiled.toolchain import ROOT, need_toolchain
 from xgr.backends.ascend.soc import spec
 from xgr.backends.ascend.triton.kernels import TRITON_KERNELS
 from xgr.ops.spec import Problem
@@ -112,6 +113,25 @@ def test_numbers_are_not_compiled_in(name: str) -> None:
         for parameter in launch.signature.kernel.params:
             is_number = not kinds.get(parameter.name, "*").startswith("*")
             assert not is_number or parameter.do_not_specialize, parameter.name
+
+
+@pytest.mark.parametrize("soc", SOCS)
+def test_documented_bytes(soc: str) -> None:
+    text = (ROOT / "docs" / "ascend.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| `(\w+_kernel)`.* \| (\w+) \| (\d*) ?\| (\d*) ?\| (\d*) ?\|$", text, re.M
+    )
+    found: dict[str, Compiled] = {}
+    for name in (
+        "shared-bfloat16-16x8x128", "unshared-bfloat16-16x8x128", "merge-bfloat16-16x8x128",
+        "reorder-bfloat16-16x8x128", "mask-1-filters", "sort-path-512x8192",
+    ):  # fmt: skip
+        found |= compiled(name, soc)
+    told = {
+        kernel: (core, {m: int(n) for m, n in zip(("UB", "L1", "L0C"), sizes, strict=True) if n})
+        for kernel, core, *sizes in rows
+    }
+    assert told == {kernel: (one.core, one.bytes) for kernel, one in found.items()}
 
 
 def test_every_kernel_is_posed() -> None:
