@@ -37,8 +37,10 @@ const Soc& soc() {
     for (const Soc& known : kSocs) {
       if (std::strcmp(known.name, name) == 0) return known;
     }
-    std::fprintf(stderr, "XGR_FAKE_SOC=%s: the fake CANN knows Ascend910B1, Ascend910B3 and "
-                         "Ascend910_9382\n", name);
+    std::fprintf(stderr,
+                 "XGR_FAKE_SOC=%s: the fake CANN knows Ascend910B1, Ascend910B3 and "
+                 "Ascend910_9382\n",
+                 name);
     std::exit(2);
   }();
   return chosen;
@@ -91,10 +93,17 @@ const char* aclrtGetSocName() { return fake::soc().name; }
 aclError aclGetDeviceCapability(uint32_t, aclDeviceInfo info, int64_t* value) {
   return guarded("aclGetDeviceCapability", [&] {
     switch (info) {
-      case ACL_DEVICE_INFO_AI_CORE_NUM: *value = fake::soc().cube_cores; return;
-      case ACL_DEVICE_INFO_VECTOR_CORE_NUM: *value = fake::soc().vector_cores; return;
-      case ACL_DEVICE_INFO_L2_SIZE: *value = fake::kL2Bytes; return;
-      default: fake::refuse("unknown information " + std::to_string(info));
+      case ACL_DEVICE_INFO_AI_CORE_NUM:
+        *value = fake::soc().cube_cores;
+        return;
+      case ACL_DEVICE_INFO_VECTOR_CORE_NUM:
+        *value = fake::soc().vector_cores;
+        return;
+      case ACL_DEVICE_INFO_L2_SIZE:
+        *value = fake::kL2Bytes;
+        return;
+      default:
+        fake::refuse("unknown information " + std::to_string(info));
     }
   });
 }
@@ -103,11 +112,20 @@ aclError aclrtGetDeviceInfo(uint32_t, aclrtDevAttr attribute, int64_t* value) {
   return guarded("aclrtGetDeviceInfo", [&] {
     switch (attribute) {
       case ACL_DEV_ATTR_AICORE_CORE_NUM:
-      case ACL_DEV_ATTR_CUBE_CORE_NUM: *value = fake::soc().cube_cores; return;
-      case ACL_DEV_ATTR_VECTOR_CORE_NUM: *value = fake::soc().vector_cores; return;
-      case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE: *value = fake::kDeviceBytes; return;
-      case ACL_DEV_ATTR_L2_CACHE_SIZE: *value = fake::kL2Bytes; return;
-      default: fake::refuse("unknown attribute " + std::to_string(attribute));
+      case ACL_DEV_ATTR_CUBE_CORE_NUM:
+        *value = fake::soc().cube_cores;
+        return;
+      case ACL_DEV_ATTR_VECTOR_CORE_NUM:
+        *value = fake::soc().vector_cores;
+        return;
+      case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE:
+        *value = fake::kDeviceBytes;
+        return;
+      case ACL_DEV_ATTR_L2_CACHE_SIZE:
+        *value = fake::kL2Bytes;
+        return;
+      default:
+        fake::refuse("unknown attribute " + std::to_string(attribute));
     }
   });
 }

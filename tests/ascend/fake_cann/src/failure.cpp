@@ -31,8 +31,9 @@ extern "C" {
 // Every generated stub ends here.
 int fake_cann_unimplemented(const char* name) {
   std::lock_guard<std::recursive_mutex> hold(fake::lock());
-  return fake::fail(fake::kUnimplemented,
-                    std::string(name) + " is not implemented; write it in tests/ascend/fake_cann/src");
+  return fake::fail(
+      fake::kUnimplemented,
+      std::string(name) + " is not implemented; write it in tests/ascend/fake_cann/src");
 }
 
 const char* aclGetRecentErrMsg() { return fake::recent.c_str(); }

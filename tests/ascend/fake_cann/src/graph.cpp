@@ -167,7 +167,8 @@ void replace(Stream& stream, Work work) {
   Model* target = stream.updates;
   stream.updates = nullptr;
   const auto update = [node, work] { node->work = work; };
-  launch(stream, {"update " + work.name, update, nullptr, [update](const std::string&) { update(); }});
+  launch(stream,
+         {"update " + work.name, update, nullptr, [update](const std::string&) { update(); }});
   stream.updates = target;
 }
 
@@ -243,13 +244,13 @@ aclError aclmdlRIDestroy(aclmdlRI handle) {
   return guarded("aclmdlRIDestroy", [&] {
     fake::Model& model = fake::model_of(handle);
     auto& all = fake::models();
-    all.erase(std::find_if(all.begin(), all.end(), [&](const auto& m) { return m.get() == &model; }));
+    all.erase(
+        std::find_if(all.begin(), all.end(), [&](const auto& m) { return m.get() == &model; }));
   });
 }
 
 aclError aclmdlRIGetId(aclmdlRI handle, uint32_t* id) {
-  return guarded("aclmdlRIGetId",
-                 [&] { *id = static_cast<uint32_t>(fake::model_of(handle).id); });
+  return guarded("aclmdlRIGetId", [&] { *id = static_cast<uint32_t>(fake::model_of(handle).id); });
 }
 
 aclError aclmdlRICaptureTaskGrpBegin(aclrtStream on) {
@@ -292,9 +293,9 @@ aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream on) {
   return guarded("aclmdlRICaptureTaskUpdateEnd", [&] {
     fake::Stream& stream = fake::stream_of(on);
     if (stream.updates == nullptr) throw fake::Refused(fake::kRuntime, "no update is open");
-    const auto members = std::count_if(
-        stream.updates->nodes.begin(), stream.updates->nodes.end(),
-        [&](const auto& node) { return node->group == stream.updated_group; });
+    const auto members =
+        std::count_if(stream.updates->nodes.begin(), stream.updates->nodes.end(),
+                      [&](const auto& node) { return node->group == stream.updated_group; });
     const auto updated = static_cast<long>(stream.updated);
     stream.updates = nullptr;
     if (updated != members) {
@@ -313,7 +314,8 @@ int fake_acl_launch(void* on, void (*run)(const void*), const void* blob, size_t
     std::vector<unsigned char> arguments(from, from + bytes);
     fake::note_launch("fake_acl_launch", "\"bytes\": " + std::to_string(bytes), stream,
                       stream.cube_limit, stream.vector_limit);
-    fake::launch(stream, {"fake_acl_launch", [run, arguments] { run(arguments.data()); }, nullptr, nullptr});
+    fake::launch(
+        stream, {"fake_acl_launch", [run, arguments] { run(arguments.data()); }, nullptr, nullptr});
   });
 }
 

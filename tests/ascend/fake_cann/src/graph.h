@@ -20,7 +20,7 @@ struct Model {
   uint64_t id = 0;
   Stream* origin = nullptr;
   aclmdlRICaptureMode mode = ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
-  std::thread::id thread;  // that captures it
+  std::thread::id thread;        // that captures it
   std::vector<Stream*> streams;  // those that joined
   std::vector<std::shared_ptr<Node>> nodes;
   int groups = 0;

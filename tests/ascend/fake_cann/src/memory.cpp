@@ -177,12 +177,14 @@ aclError aclrtMemcpyAsync(void* to, size_t room, const void* from, size_t bytes,
     if (pageable) fake::refuse_in_capture(&queue);
     enum class Copy { kQueued, kDone, kGivenUp };
     const auto state = std::make_shared<Copy>(Copy::kQueued);
-    fake::launch(queue, {"aclrtMemcpyAsync", [=] {
+    fake::launch(queue, {"aclrtMemcpyAsync",
+                         [=] {
                            // the caller of a copy that failed may have freed its memory
                            if (*state == Copy::kGivenUp) return;
                            fake::copy(to, from, bytes, kind);
                            *state = Copy::kDone;
-                         }, nullptr, nullptr});
+                         },
+                         nullptr, nullptr});
     if (!pageable) return;
     try {
       fake::run_until([&] { return *state == Copy::kDone; }, "a copy of pageable memory");
@@ -207,11 +209,14 @@ aclError aclrtMemsetAsync(void* data, size_t room, int32_t value, size_t bytes,
                           aclrtStream stream) {
   return guarded("aclrtMemsetAsync", [&] {
     fake::require(bytes <= room, "sets more bytes than there are");
-    fake::launch(fake::stream_of(stream), {"aclrtMemsetAsync", [=] {
-                   fake::require(fake::on_device(data, bytes),
-                                 "sets an address that is not on the device");
-                   std::memset(data, value, bytes);
-                 }, nullptr, nullptr});
+    fake::launch(fake::stream_of(stream), {"aclrtMemsetAsync",
+                                           [=] {
+                                             fake::require(
+                                                 fake::on_device(data, bytes),
+                                                 "sets an address that is not on the device");
+                                             std::memset(data, value, bytes);
+                                           },
+                                           nullptr, nullptr});
   });
 }
 

@@ -81,29 +81,30 @@ inline void absent(const aclTensor* tensor, const char* what) {
 #define FAKE_UNPACK(...) __VA_ARGS__
 
 // Also exports name##GetMaxWorkspaceSize.
-#define ACLNN_MOST(NAME, PARAMETERS, NAMES)                                                      \
-  static fake::Run NAME##Plan PARAMETERS;                                                        \
-  extern "C" int NAME##GetMaxWorkspaceSize(FAKE_UNPACK PARAMETERS, uint64_t* workspace_bytes,    \
-                                           aclOpExecutor** executor) {                           \
-    fake::Arguments arguments(#NAMES);                                                           \
-    const auto add = [&](auto... each) { (arguments.add(each), ...); };                          \
-    add NAMES;                                                                                   \
-    return fake::most_workspace(#NAME, workspace_bytes, executor, arguments,                     \
-                                [&] { return NAME##Plan NAMES; });                               \
-  }                                                                                              \
+#define ACLNN_MOST(NAME, PARAMETERS, NAMES)                                                   \
+  static fake::Run NAME##Plan PARAMETERS;                                                     \
+  extern "C" int NAME##GetMaxWorkspaceSize(FAKE_UNPACK PARAMETERS, uint64_t* workspace_bytes, \
+                                           aclOpExecutor** executor) {                        \
+    fake::Arguments arguments(#NAMES);                                                        \
+    const auto add = [&](auto... each) { (arguments.add(each), ...); };                       \
+    add NAMES;                                                                                \
+    return fake::most_workspace(#NAME, workspace_bytes, executor, arguments,                  \
+                                [&] { return NAME##Plan NAMES; });                            \
+  }                                                                                           \
   ACLNN(NAME, PARAMETERS, NAMES)
 
-#define ACLNN(NAME, PARAMETERS, NAMES)                                                           \
-  static fake::Run NAME##Plan PARAMETERS;                                                        \
-  extern "C" int NAME##GetWorkspaceSize(FAKE_UNPACK PARAMETERS, uint64_t* workspace_bytes,       \
-                                        aclOpExecutor** executor) {                              \
-    fake::Arguments arguments(#NAMES);                                                           \
-    const auto add = [&](auto... each) { (arguments.add(each), ...); };                          \
-    add NAMES;                                                                                   \
-    return fake::plan(#NAME, workspace_bytes, executor, arguments, [&] { return NAME##Plan NAMES; }); \
-  }                                                                                              \
-  extern "C" int NAME(void* workspace, uint64_t bytes, aclOpExecutor* executor,                  \
-                      aclrtStream stream) {                                                      \
-    return fake::execute(#NAME, workspace, bytes, executor, stream);                             \
-  }                                                                                              \
+#define ACLNN(NAME, PARAMETERS, NAMES)                                                     \
+  static fake::Run NAME##Plan PARAMETERS;                                                  \
+  extern "C" int NAME##GetWorkspaceSize(FAKE_UNPACK PARAMETERS, uint64_t* workspace_bytes, \
+                                        aclOpExecutor** executor) {                        \
+    fake::Arguments arguments(#NAMES);                                                     \
+    const auto add = [&](auto... each) { (arguments.add(each), ...); };                    \
+    add NAMES;                                                                             \
+    return fake::plan(#NAME, workspace_bytes, executor, arguments,                         \
+                      [&] { return NAME##Plan NAMES; });                                   \
+  }                                                                                        \
+  extern "C" int NAME(void* workspace, uint64_t bytes, aclOpExecutor* executor,            \
+                      aclrtStream stream) {                                                \
+    return fake::execute(#NAME, workspace, bytes, executor, stream);                       \
+  }                                                                                        \
   static fake::Run NAME##Plan PARAMETERS

@@ -338,7 +338,8 @@ aclError aclrtStreamWaitEvent(aclrtStream on, aclrtEvent handle) {
 aclError aclrtResetEvent(aclrtEvent handle, aclrtStream on) {
   return guarded("aclrtResetEvent", [&] {
     const std::shared_ptr<fake::Event> event = fake::event_of(handle);
-    fake::launch(fake::stream_of(on), {"aclrtResetEvent", [event] { event->done = 0; }, nullptr, nullptr});
+    fake::launch(fake::stream_of(on),
+                 {"aclrtResetEvent", [event] { event->done = 0; }, nullptr, nullptr});
   });
 }
 
@@ -391,8 +392,8 @@ aclError aclrtEventGetTimestamp(aclrtEvent handle, uint64_t* microseconds) {
 aclError aclrtValueWrite(void* data, uint64_t value, uint32_t, aclrtStream stream) {
   return guarded("aclrtValueWrite", [&] {
     const auto write = [=] { *static_cast<uint64_t*>(data) = value; };
-    fake::launch(fake::stream_of(stream), {"aclrtValueWrite", write, nullptr,
-                                           [write](const std::string&) { write(); }});
+    fake::launch(fake::stream_of(stream),
+                 {"aclrtValueWrite", write, nullptr, [write](const std::string&) { write(); }});
   });
 }
 
@@ -401,10 +402,14 @@ aclError aclrtValueWait(void* data, uint64_t value, uint32_t mode, aclrtStream s
     const auto holds = [=] {
       const uint64_t found = *static_cast<uint64_t*>(data);
       switch (mode) {
-        case ACL_STREAM_WAIT_VALUE_GEQ: return static_cast<int64_t>(found - value) >= 0;
-        case ACL_STREAM_WAIT_VALUE_EQ: return found == value;
-        case ACL_STREAM_WAIT_VALUE_AND: return (found & value) != 0;
-        default: return ~(found | value) != 0;
+        case ACL_STREAM_WAIT_VALUE_GEQ:
+          return static_cast<int64_t>(found - value) >= 0;
+        case ACL_STREAM_WAIT_VALUE_EQ:
+          return found == value;
+        case ACL_STREAM_WAIT_VALUE_AND:
+          return (found & value) != 0;
+        default:
+          return ~(found | value) != 0;
       }
     };
     fake::launch(fake::stream_of(stream), {"aclrtValueWait", [] {}, holds, nullptr});

@@ -43,13 +43,13 @@ struct Entry {
 struct Stream {
   int id = 0;
   std::deque<std::unique_ptr<Entry>> queue;
-  std::string failure;  // why queued work of it was lost; told to the next who waits for it
+  std::string failure;      // why queued work of it was lost; told to the next who waits for it
   uint32_t cube_limit = 0;  // 0: all cores
   uint32_t vector_limit = 0;
 
-  Model* capture = nullptr;  // the graph that records its launches
-  int last_node = -1;        // its newest node there
-  Model* group_of = nullptr; // a task group is open
+  Model* capture = nullptr;   // the graph that records its launches
+  int last_node = -1;         // its newest node there
+  Model* group_of = nullptr;  // a task group is open
   int group = -1;
   Model* updates = nullptr;  // launches replace nodes of a task group of this graph
   int updated_group = -1;
@@ -61,7 +61,7 @@ struct Event {
   uint64_t recorded = 0;  // records asked for so far
   uint64_t done = 0;      // the newest that the device has passed
   double done_ms = 0;
-  std::string failure;  // why its newest record was lost
+  std::string failure;       // why its newest record was lost
   uint64_t captured_in = 0;  // the newest record was in this graph, at this node
   int captured_node = -1;
 };

@@ -74,9 +74,7 @@ struct View {
   bool contiguous() const;
   std::string shape() const { return std::string(name_of(dtype)) + text(dims); }
 
-  char* at(int64_t element) const {
-    return data + element * static_cast<int64_t>(size_of(dtype));
-  }
+  char* at(int64_t element) const { return data + element * static_cast<int64_t>(size_of(dtype)); }
   // The same elements seen with other dims, by NumPy's rules of broadcasting.
   View broadcast(const Dims& to) const;
   View transposed(int a, int b) const;

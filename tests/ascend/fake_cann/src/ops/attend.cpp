@@ -98,13 +98,16 @@ void check_triangle(const View& mask) {
 bool masked(const Attention& call, int64_t batch, int64_t i, int64_t j, int64_t queries,
             int64_t tokens) {
   switch (call.sparse) {
-    case 2: return j > i;
-    case 3: return j > i + tokens - queries;
+    case 2:
+      return j > i;
+    case 3:
+      return j > i + tokens - queries;
     case 4: {
       const int64_t diagonal = i + tokens - queries;
       return j > diagonal + call.after || j < diagonal - call.before;
     }
-    default: break;
+    default:
+      break;
   }
   if (!call.mask.given) return false;
   View row = call.mask;
@@ -189,8 +192,7 @@ void attend(const Attention& call) {
   for (int64_t b = 0; b < call.batches; ++b) {
     const bool packed = call.layout == "TND";
     const int64_t start = packed ? call.query_start[static_cast<size_t>(b)] : 0;
-    const int64_t kv_start =
-        packed && call.block == 0 ? call.kv_start[static_cast<size_t>(b)] : 0;
+    const int64_t kv_start = packed && call.block == 0 ? call.kv_start[static_cast<size_t>(b)] : 0;
     Batch batch{call,
                 b,
                 dense(call.query, call.layout, b, start, call.width),

@@ -32,8 +32,8 @@ ACLNN(aclnnAttentionUpdate, (List lse, List local_out, int64_t update_type, Out 
           "out is " + to.shape());
   require(to.dim(1) % 8 == 0 && to.dim(1) >= 8 && to.dim(1) <= 512,
           "a head of " + std::to_string(to.dim(1)) + ", need a multiple of 8 from 8 to 512");
-  require(update_type == 0 || (merged.given && merged.dtype == ACL_FLOAT &&
-                               merged.dims == logs[0].dims),
+  require(update_type == 0 ||
+              (merged.given && merged.dtype == ACL_FLOAT && merged.dims == logs[0].dims),
           "lse_out is " + merged.shape());
   return [=] {
     std::vector<std::vector<float>> log;

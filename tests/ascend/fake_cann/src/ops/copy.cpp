@@ -55,12 +55,14 @@ ACLNN(aclnnInplaceFillTensor, (Out self, In value), (self, value)) {
 }
 
 ACLNN(aclnnInplaceZero, (Out self), (self)) {
-  return [to = need(self, "self")] { to.set(std::vector<int64_t>(static_cast<size_t>(to.size()))); };
+  return
+      [to = need(self, "self")] { to.set(std::vector<int64_t>(static_cast<size_t>(to.size()))); };
 }
 
 ACLNN(aclnnInplaceOne, (Out self), (self)) {
-  return
-      [to = need(self, "self")] { to.set(std::vector<int64_t>(static_cast<size_t>(to.size()), 1)); };
+  return [to = need(self, "self")] {
+    to.set(std::vector<int64_t>(static_cast<size_t>(to.size()), 1));
+  };
 }
 
 ACLNN(aclnnArange, (Num start, Num end, Num step, Out out), (start, end, step, out)) {
@@ -68,7 +70,8 @@ ACLNN(aclnnArange, (Num start, Num end, Num step, Out out), (start, end, step, o
   require(to.rank() == 1, "out is " + to.shape() + ", need one dim");
   return [to, from = *start, by = *step] {
     std::vector<double> values(static_cast<size_t>(to.size()));
-    for (size_t i = 0; i < values.size(); ++i) values[i] = from.real + by.real * static_cast<double>(i);
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = from.real + by.real * static_cast<double>(i);
     to.set(values);
   };
 }

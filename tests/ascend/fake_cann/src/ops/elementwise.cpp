@@ -65,9 +65,10 @@ Run with_scalar(const View& out, const View& in, const aclScalar* scalar, Op op)
 Run sum(In a, In b, Num alpha, Out out, int sign) {
   const double real = sign * alpha->real;
   const int64_t whole = sign * alpha->whole;
-  return binary(need(out, "out"), need(a, "self"), need(b, "other"),
-                [=](double x, double y) { return x + real * y; },
-                [=](int64_t x, int64_t y) { return x + whole * y; });
+  return binary(
+      need(out, "out"), need(a, "self"), need(b, "other"),
+      [=](double x, double y) { return x + real * y; },
+      [=](int64_t x, int64_t y) { return x + whole * y; });
 }
 
 Run sum_scalar(In a, Num b, Num alpha, Out out, int sign) {
@@ -159,8 +160,12 @@ ACLNN(aclnnClamp, (In self, Num low, Num high, Out out), (self, low, high, out))
   if (high != nullptr) top = *high;
   return unary(
       need(out, "out"), need(self, "self"),
-      [=](double x) { return x < bottom.real ? bottom.real : x > top.real ? top.real : x; },
-      [=](int64_t x) { return x < bottom.whole ? bottom.whole : x > top.whole ? top.whole : x; });
+      [=](double x) { return x < bottom.real ? bottom.real
+                             : x > top.real  ? top.real
+                                             : x; },
+      [=](int64_t x) { return x < bottom.whole ? bottom.whole
+                              : x > top.whole  ? top.whole
+                                               : x; });
 }
 ACLNN(aclnnClampMin, (In self, Num low, Out out), (self, low, out)) {
   return with_scalar(need(out, "out"), need(self, "self"), low,
@@ -198,18 +203,20 @@ ACLNN(aclnnLogicalNot, (In self, Out out), (self, out)) {
 }
 
 // Bits of integers; bool is one bit.
-#define BITWISE(NAME, OP)                                                                      \
-  ACLNN(aclnn##NAME##Tensor, (In self, In other, Out out), (self, other, out)) {               \
-    require(is_whole(need(self, "self").dtype) && is_whole(need(other, "other").dtype),        \
-            View(self).shape() + " and " + View(other).shape() + ": need integers or bool");   \
-    return binary(need(out, "out"), View(self), View(other), [](double x, double) { return x; }, \
-                  [](int64_t x, int64_t y) { return x OP y; });                                \
-  }                                                                                            \
-  ACLNN(aclnn##NAME##Scalar, (In self, Num other, Out out), (self, other, out)) {              \
-    require(is_whole(need(self, "self").dtype) && is_whole(other->dtype),                      \
-            View(self).shape() + ": need integers or bool");                                   \
-    return unary(need(out, "out"), View(self), [](double x) { return x; },                     \
-                 [y = other->whole](int64_t x) { return x OP y; });                            \
+#define BITWISE(NAME, OP)                                                                    \
+  ACLNN(aclnn##NAME##Tensor, (In self, In other, Out out), (self, other, out)) {             \
+    require(is_whole(need(self, "self").dtype) && is_whole(need(other, "other").dtype),      \
+            View(self).shape() + " and " + View(other).shape() + ": need integers or bool"); \
+    return binary(                                                                           \
+        need(out, "out"), View(self), View(other), [](double x, double) { return x; },       \
+        [](int64_t x, int64_t y) { return x OP y; });                                        \
+  }                                                                                          \
+  ACLNN(aclnn##NAME##Scalar, (In self, Num other, Out out), (self, other, out)) {            \
+    require(is_whole(need(self, "self").dtype) && is_whole(other->dtype),                    \
+            View(self).shape() + ": need integers or bool");                                 \
+    return unary(                                                                            \
+        need(out, "out"), View(self), [](double x) { return x; },                            \
+        [y = other->whole](int64_t x) { return x OP y; });                                   \
   }
 BITWISE(BitwiseAnd, &)
 BITWISE(BitwiseOr, |)
@@ -220,31 +227,35 @@ ACLNN(aclnnBitwiseNot, (In self, Out out), (self, out)) {
   const View in = need(self, "self");
   require(is_whole(in.dtype), "self is " + in.shape() + ", need integers or bool");
   const bool one_bit = in.dtype == ACL_BOOL;
-  return unary(need(out, "out"), in, [](double x) { return x; },
-               [=](int64_t x) { return one_bit ? static_cast<int64_t>(x == 0) : ~x; });
+  return unary(
+      need(out, "out"), in, [](double x) { return x; },
+      [=](int64_t x) { return one_bit ? static_cast<int64_t>(x == 0) : ~x; });
 }
 
 ACLNN(aclnnRightShift, (In self, In other, Out out), (self, other, out)) {
   require(is_whole(need(self, "self").dtype) && is_whole(need(other, "other").dtype),
           View(self).shape() + ": need integers");
-  return binary(need(out, "out"), View(self), View(other), [](double x, double) { return x; },
-                [](int64_t x, int64_t y) { return x >> y; });
+  return binary(
+      need(out, "out"), View(self), View(other), [](double x, double) { return x; },
+      [](int64_t x, int64_t y) { return x >> y; });
 }
 
 // Rounds towards minus infinity.
 ACLNN(aclnnFloorDivides, (In self, Num other, Out out), (self, other, out)) {
   const int64_t by = other->whole;
   require(!is_whole(other->dtype) || by != 0, "divides by 0");
-  return unary(need(out, "out"), need(self, "self"),
-               [real = other->real](double x) { return std::floor(x / real); },
-               [=](int64_t x) { return x / by - static_cast<int64_t>(x % by != 0 && (x < 0) != (by < 0)); });
+  return unary(
+      need(out, "out"), need(self, "self"),
+      [real = other->real](double x) { return std::floor(x / real); },
+      [=](int64_t x) { return x / by - static_cast<int64_t>(x % by != 0 && (x < 0) != (by < 0)); });
 }
 
-#define FUNCTION(NAME, BODY)                                                                \
-  ACLNN(aclnn##NAME, (In self, Out out), (self, out)) {                                     \
-    const View in = need(self, "self");                                                     \
-    require(is_float(in.dtype), "self is " + in.shape() + ", need floating point");         \
-    return unary(need(out, "out"), in, [](double x) { return BODY; }, [](int64_t x) { return x; }); \
+#define FUNCTION(NAME, BODY)                                                               \
+  ACLNN(aclnn##NAME, (In self, Out out), (self, out)) {                                    \
+    const View in = need(self, "self");                                                    \
+    require(is_float(in.dtype), "self is " + in.shape() + ", need floating point");        \
+    return unary(                                                                          \
+        need(out, "out"), in, [](double x) { return BODY; }, [](int64_t x) { return x; }); \
   }
 FUNCTION(Cos, std::cos(x))
 FUNCTION(Sin, std::sin(x))

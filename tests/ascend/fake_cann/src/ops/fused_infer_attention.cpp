@@ -97,8 +97,8 @@ void unpack(Ints given, int64_t whole, const char* what, std::vector<int64_t>& s
                                                     " entries, need 1 to 4096");
   int64_t at = 0;
   for (int64_t end : ends) {
-    require(end >= at, std::string(what) + " must be running sums: " + number(end) + " after " +
-                           number(at));
+    require(end >= at,
+            std::string(what) + " must be running sums: " + number(end) + " after " + number(at));
     start.push_back(at);
     length.push_back(end - at);
     at = end;
@@ -168,8 +168,8 @@ void read_dense(Attention& a, const Given& given, int64_t& whole) {
 }
 
 void check_mask(const Attention& a, int64_t length, int64_t whole) {
-  require(a.sparse >= 0 && a.sparse <= 4, "sparse_mode " + number(a.sparse) +
-                                              "; the fake CANN knows 0 to 4, the document also 9");
+  require(a.sparse >= 0 && a.sparse <= 4,
+          "sparse_mode " + number(a.sparse) + "; the fake CANN knows 0 to 4, the document also 9");
   if (a.mask.given) {
     require(a.mask.contiguous(), "atten_mask must be contiguous");
     require(a.mask.dtype == ACL_BOOL || a.mask.dtype == ACL_INT8 || a.mask.dtype == ACL_UINT8,
@@ -177,7 +177,8 @@ void check_mask(const Attention& a, int64_t length, int64_t whole) {
   }
   if (a.sparse >= 2) {
     Dims need_dims(static_cast<size_t>(a.mask.given ? a.mask.rank() : 2), 1);
-    for (size_t i = 0; i < need_dims.size() && i < 2; ++i) need_dims[need_dims.size() - 1 - i] = 2048;
+    for (size_t i = 0; i < need_dims.size() && i < 2; ++i)
+      need_dims[need_dims.size() - 1 - i] = 2048;
     require(a.mask.given && a.mask.rank() >= 2 && a.mask.dims == need_dims,
             "sparse_mode " + number(a.sparse) + " needs the fixed atten_mask [2048, 2048]" +
                 (a.mask.given ? ", got " + a.mask.shape() : ""));
@@ -213,8 +214,8 @@ void check_outputs(const Attention& a, const Given& given) {
   if (!given.want_lse) return;
   const View& q = a.query;
   const int64_t length = a.layout == "BNSD" ? q.dim(2) : q.dim(1);
-  const Dims lse = a.layout == "TND" ? Dims{q.dim(0), a.heads, 1}
-                                     : Dims{a.batches, a.heads, length, 1};
+  const Dims lse =
+      a.layout == "TND" ? Dims{q.dim(0), a.heads, 1} : Dims{a.batches, a.heads, length, 1};
   require(a.lse.given && a.lse.dims == lse && a.lse.dtype == ACL_FLOAT && a.lse.contiguous(),
           "softmax_lse is " + a.lse.shape() + ", need float32" + text(lse));
 }
@@ -313,11 +314,27 @@ ACLNN_MOST(aclnnFusedInferAttentionScoreV4,
             softmax_scale, pre_tokens, next_tokens, input_layout, num_key_value_heads, sparse_mode,
             inner_precise, block_size, antiquant_mode, return_softmax_lse, key_quant_mode,
             value_quant_mode, query_quant_mode, attention_out, softmax_lse)) {
-  for (In unknown : {pse_shift, dequant_scale1, quant_scale1, dequant_scale2, quant_scale_out,
-                     quant_offset_out, antiquant_scale, antiquant_offset, query_padding_size,
-                     kv_padding_size, dequant_scale_key, dequant_offset_key, dequant_scale_value,
-                     dequant_offset_value, key_shared_prefix, value_shared_prefix, query_rope,
-                     key_rope, dequant_scale_key_rope, dequant_scale_query, learnable_sink}) {
+  for (In unknown : {pse_shift,
+                     dequant_scale1,
+                     quant_scale1,
+                     dequant_scale2,
+                     quant_scale_out,
+                     quant_offset_out,
+                     antiquant_scale,
+                     antiquant_offset,
+                     query_padding_size,
+                     kv_padding_size,
+                     dequant_scale_key,
+                     dequant_offset_key,
+                     dequant_scale_value,
+                     dequant_offset_value,
+                     key_shared_prefix,
+                     value_shared_prefix,
+                     query_rope,
+                     key_rope,
+                     dequant_scale_key_rope,
+                     dequant_scale_query,
+                     learnable_sink}) {
     absent(unknown, "a tensor of quantisation, rope, prefix, padding, shift or sink");
   }
   return plan_attention({query, key, value, atten_mask, actual_seq_qlen, actual_seq_kvlen,

@@ -51,8 +51,7 @@ ACLNN(aclnnMatmul, (In self, In mat2, Out out, int8_t cube_math_type),
   return matmul(self, mat2, out);
 }
 
-ACLNN(aclnnAddmm,
-      (In self, In mat1, In mat2, Num beta, Num alpha, Out out, int8_t cube_math_type),
+ACLNN(aclnnAddmm, (In self, In mat1, In mat2, Num beta, Num alpha, Out out, int8_t cube_math_type),
       (self, mat1, mat2, beta, alpha, out, cube_math_type)) {
   const View a = need(mat1, "mat1");
   const View b = need(mat2, "mat2");
