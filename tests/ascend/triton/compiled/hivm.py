@@ -53,7 +53,15 @@ def hivm(of: Signature, soc: str) -> Compiled:
     Raises:
         AssertionError: the compiler refuses it, with what it says.
     """
-    folder = Path(tempfile.mkdtemp(prefix=f"{of.name}-{soc}-"))
+    with tempfile.TemporaryDirectory(prefix=f"{of.name}-{soc}-") as folder:
+        text = _stage(of, soc, Path(folder))
+    cores = set(re.findall(r"module_core_type<(\w+)>", text))
+    assert len(cores) == 1, f"{of.name} for {soc}: core types {sorted(cores)}"
+    return Compiled(text, cores.pop(), on_chip(text))
+
+
+def _stage(of: Signature, soc: str, folder: Path) -> str:
+    """The compiler's last stage, from files in a folder."""
     # the step after HIVM, which is not in the wheel; the compiler asks for its version
     (folder / "hivmc").write_text("#!/bin/sh\necho 0\n")
     (folder / "hivmc").chmod(0o755)
@@ -68,10 +76,7 @@ def hivm(of: Signature, soc: str) -> Compiled:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, f"{of.name} for {soc}: {done.stderr[-3000:]}"
-    text = (folder / "stages" / "module.hivm.opt.mlir").read_text()
-    cores = set(re.findall(r"module_core_type<(\w+)>", text))
-    assert len(cores) == 1, f"{of.name} for {soc}: core types {sorted(cores)}"
-    return Compiled(text, cores.pop(), on_chip(text))
+    return (folder / "stages" / "module.hivm.opt.mlir").read_text()
 
 
 def on_chip(text: str) -> dict[str, int]:

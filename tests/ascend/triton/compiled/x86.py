@@ -113,7 +113,14 @@ def compiled(of: Signature) -> Any:
     Raises:
         AssertionError: a step of the way refuses it, with what it says.
     """
-    folder = Path(tempfile.mkdtemp(prefix=f"{of.name}-"))
+    with tempfile.TemporaryDirectory(prefix=f"{of.name}-") as folder:
+        function = getattr(ctypes.CDLL(str(_built(of, Path(folder)))), of.name)
+    function.restype = None
+    return function
+
+
+def _built(of: Signature, folder: Path) -> Path:
+    """A shared library in the folder; once loaded it is needed no more."""
     text, reads_addresses = _ADDRESS.subn(_CALL, linalg(of))
     if reads_addresses:
         text = text.replace("module {\n", "module {\n" + _DECLARED, 1)
@@ -130,6 +137,4 @@ def compiled(of: Signature) -> Any:
     for step in steps:
         done = subprocess.run(step, cwd=folder, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{of.name}: {Path(step[0]).name}: {done.stderr[-3000:]}"
-    function = getattr(ctypes.CDLL(str(folder / "kernel.so")), of.name)
-    function.restype = None
-    return function
+    return folder / "kernel.so"
