@@ -1,12 +1,7 @@
-"""Measured rows in a file of JSON lines, appended as they come, so that a run goes on where it was.
-
-The first line says of what device, op and kernels the rows are; a file of others is refused. A last
-line that was cut off is dropped.
-"""
+"""The measured rows of an op in a file, whose first line says of what device, op and kernels."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +9,7 @@ from typing import Any
 
 from xgr.errors import InputError
 from xgr.ops.spec import Problem
+from xgr.tuner.rows import Head, Rows, read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +33,7 @@ class Row:
     failed: Mapping[str, str]
 
 
-class Journal:
+class Journal(Rows[Row]):
     """The rows of an op.
 
     Args:
@@ -45,29 +41,12 @@ class Journal:
         identity: what rows must have in common, JSON.
         facts: of this run, kept with the identity of a new file.
 
-    Attributes:
-        rows: what it holds.
-
     Raises:
         InputError: the file is of another device, op or kernels, or is no journal.
     """
 
     def __init__(self, path: Path, identity: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
-        self._path = path
-        self.rows: list[Row] = []
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_file() and path.stat().st_size:
-            head, self.rows, whole = read(path)
-            for name, value in identity.items():
-                if head.get(name) != value:
-                    raise InputError(
-                        f"{path} holds rows of {name} {head.get(name)!r}, now {value!r}: "
-                        "remove it or give another --out"
-                    )
-            with path.open("r+b") as file:
-                file.truncate(whole)
-        else:
-            path.write_text(json.dumps({**identity, **facts}) + "\n", encoding="utf-8")
+        super().__init__(path, identity, facts, _row)
 
     def add(self, row: Row) -> None:
         """Append a row."""
@@ -80,33 +59,22 @@ class Journal:
             "us": dict(row.us),
             "failed": dict(row.failed),
         }
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
-        self.rows.append(row)
+        self.append(row, line)
 
 
-def read(path: Path) -> tuple[dict[str, Any], list[Row], int]:
+def read(path: Path) -> tuple[Head, list[Row], int]:
     """Head and rows of a file, and how many of its bytes are whole lines.
 
     Raises:
         InputError: it is no journal, with the line.
     """
-    data = path.read_bytes()
-    whole = data.rfind(b"\n") + 1
-    lines = data[:whole].splitlines()
-    number = 1
-    try:
-        head = json.loads(lines[0])
-        op, dtype = str(head["op"]), str(head["dtype"])
-        rows = []
-        for line in lines[1:]:
-            number += 1
-            raw = json.loads(line)
-            problem = Problem.of(op, dtype, raw["flags"], **raw["axes"])
-            times = {str(name): float(us) for name, us in raw["us"].items()}
-            rows.append(
-                Row(raw["at"], raw["second"], problem, raw["own"], times, raw.get("failed", {}))
-            )
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-        raise InputError(f"{path} line {number} holds no measured row: {error!r}") from None
+    head, rows, whole = read_rows(path, _row)
+    if not {"op", "dtype"} <= head.keys():
+        raise InputError(f"{path} line 1 names no op and dtype: it is no journal of an op")
     return head, rows, whole
+
+
+def _row(head: Head, raw: Any) -> Row:
+    problem = Problem.of(str(head["op"]), str(head["dtype"]), raw["flags"], **raw["axes"])
+    times = {str(name): float(us) for name, us in raw["us"].items()}
+    return Row(raw["at"], raw["second"], problem, raw["own"], times, raw.get("failed", {}))

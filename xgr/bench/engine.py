@@ -64,6 +64,13 @@ class Work:
             "max_requests": self.max_requests,
         }
 
+    @property
+    def sizes(self) -> list[int]:
+        """Requests that batches have: 1, 2, 3, 4, 6, 8, 12, ... and `max_requests`."""
+        most = self.max_requests
+        steps = (step << at for at in range(most.bit_length()) for step in (1, 3))
+        return sorted({*(size for size in steps if size < most), most})
+
 
 def start_lanes(
     rt: Runtime,
@@ -101,9 +108,7 @@ class EngineServer:
         self.lanes, self.catalogue, self.work = lanes, catalogue, work
         self._engine = lanes.engines[0]
         self.places = len(lanes.engines) * self._engine.rt.backend.in_flight
-        most = work.max_requests
-        steps = (step << at for at in range(most.bit_length()) for step in (1, 3))
-        self.sizes = sorted({*(size for size in steps if size < most), most})
+        self.sizes = work.sizes
         self._seeds = count(1)
 
     def requests(self, number: int) -> list[Request]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from xgr.bench import plot as plots
-from xgr.bench import record, synthetic
+from xgr.bench import record
 from xgr.bench.engine import (
     EngineServer,
     MemoryLedger,
@@ -22,13 +21,11 @@ from xgr.bench.engine import (
     saturated,
     start_lanes,
 )
-from xgr.catalog import Catalogue, read_catalogue
-from xgr.catalog.synthetic import PREFIX, random_catalogue
+from xgr.bench.model import load
 from xgr.cli import options
 from xgr.cli.output import print_table
-from xgr.engine import Recommender
 from xgr.errors import InputError
-from xgr.runtime import Runtime, runtime
+from xgr.runtime import runtime
 
 app = typer.Typer(help="Measure the engine.", no_args_is_help=True)
 
@@ -42,27 +39,15 @@ def _root() -> None:
 
 @app.command()
 def engine(
-    model: Annotated[
-        str,
-        typer.Option(
-            help=f"Checkpoint folder; with --random-weights {', '.join(synthetic.SHAPES)}."
-        ),
-    ],
-    catalog: Annotated[
-        str,
-        typer.Option(help="File or folder of a catalogue, or random:COUNT:LEVELSxCODES[:SEED]."),
-    ],
-    random_weights: Annotated[
-        bool, typer.Option("--random-weights", help="A published shape instead of a checkpoint.")
-    ] = False,
-    layers: Annotated[int | None, typer.Option(help="Layers of a random model.")] = None,
+    model: options.MeasuredModel,
+    catalog: options.MeasuredCatalog,
+    random_weights: options.RandomWeights = False,
+    layers: options.Layers = None,
     device: options.Device = "cpu",
-    dtype: Annotated[
-        str | None, typer.Option(help="float32, bfloat16 or float16; float32 on the CPU.")
-    ] = None,
-    beam_width: Annotated[int, typer.Option(help="Beams of every request.")] = 128,
-    prompt_tokens: Annotated[int, typer.Option(help="Tokens of every prompt.")] = 1024,
-    k: Annotated[int | None, typer.Option("-k", help="Items a request; as many as beams.")] = None,
+    dtype: options.Dtype = None,
+    beam_width: options.EveryWidth = 128,
+    prompt_tokens: options.PromptTokens = 1024,
+    k: options.EveryK = None,
     mode: Annotated[Mode, typer.Option(help="What to measure.")] = "all",
     requests: Annotated[int, typer.Option(help="Requests alone, and of the closed loop.")] = 200,
     concurrency: Annotated[int, typer.Option(help="Requests under way in the closed loop.")] = 8,
@@ -73,7 +58,7 @@ def engine(
     slo_ms: Annotated[float, typer.Option(help="Limit of P99 in the open loop.")] = 200.0,
     seconds: Annotated[float, typer.Option(help="Length of an open-loop run.")] = 20.0,
     least_requests: Annotated[int, typer.Option(help="Least requests of such a run.")] = 3000,
-    max_requests: Annotated[int, typer.Option(help="Requests of one batch.")] = 16,
+    max_requests: options.MaxRequests = 16,
     normalize: options.Normalize = "level",
     attention: Annotated[
         str | None, typer.Option(help="How decode attends; the engine's own way if not given.")
@@ -95,9 +80,7 @@ def engine(
     counts = {"--beam-width": beam_width, "--prompt-tokens": prompt_tokens, "--requests": requests,
               "--concurrency": concurrency, "--max-requests": max_requests, "--lanes": lanes,
               "--seconds": seconds, "--slo-ms": slo_ms, "--rate": rate, "-k": k}  # fmt: skip
-    for name, value in counts.items():
-        if value is not None and value <= 0:
-            raise InputError(f"{name} is {value}, need a positive number")
+    options.check_positive(counts)
     if rate is not None and saturate:
         raise InputError("give --rate or --saturate, not both")
     if json_path is not None:
@@ -111,42 +94,37 @@ def engine(
     work = Work(beam_width, prompt_tokens, k, max_requests)
     rt = runtime(device)
     ledger = MemoryLedger(rt)
-    with ExitStack() as stack:
-        if random_weights:
-            server = _random(rt, ledger, model, catalog, work, dtype, layers, lanes, settings)
-        else:
-            server = _checkpoint(stack, rt, model, catalog, work, dtype, lanes, settings)
-            ledger.note("weights, arena, workspaces")
-        server.warm_up()
-        ledger.note("catalogue, programs, graphs")
-        kernels = server.check_kernels(allow_forced)
-        results: dict[str, Any] = {"kernels": kernels}
-        drawn: dict[str, Any] = {}
-        if mode in ("latency", "all"):
-            alone = latency(server, requests)
-            results["latency"], drawn["latency_ms"] = alone.summary(), alone.total
-            _figures("latency, one at a time", results["latency"])
-        if mode in ("throughput", "all"):
-            results["closed_loop"] = closed(server, requests, concurrency).summary()
-            _figures(f"closed loop of {concurrency}", results["closed_loop"])
-            if rate is not None:
-                run = at_rate(server, rate, seconds, least_requests)
-                results["open_loop"] = {"offered_per_s": rate, **run.summary()}
-                drawn["rates"] = [(rate, run.p(99), run.p(99) <= slo_ms)]
-                _figures(f"open loop at {rate:g}/s", results["open_loop"])
-            if saturate:
-                found = saturated(
-                    server, slo_ms, seconds=seconds, least=least_requests, say=typer.echo
-                )
-                results["saturated"] = found.summary()
-                drawn["rates"] = [*found.probes, (found.rate, found.run.p(99), found.kept)]
-                drawn["slo_ms"] = slo_ms
-                _figures(f"open loop, P99 within {slo_ms:g} ms", results["saturated"])
-        if mode in ("memory", "all"):
-            results["memory_bytes"] = drawn["memory"] = ledger.summary()
-            print_table(
-                ("memory", "GB"), [(n, f"{b / 1e9:.3f}") for n, b in drawn["memory"].items()]
-            )
+    loaded = load(rt, model, catalog, random_weights=random_weights, layers=layers, dtype=dtype)
+    ledger.note("weights")
+    started = start_lanes(rt, loaded.decoder, loaded.token_ids, work, lanes, **settings)
+    ledger.note("arena, workspaces")
+    server = EngineServer(started, loaded.catalogue, work)
+    server.warm_up()
+    ledger.note("catalogue, programs, graphs")
+    kernels = server.check_kernels(allow_forced)
+    results: dict[str, Any] = {"kernels": kernels}
+    drawn: dict[str, Any] = {}
+    if mode in ("latency", "all"):
+        alone = latency(server, requests)
+        results["latency"], drawn["latency_ms"] = alone.summary(), alone.total
+        _figures("latency, one at a time", results["latency"])
+    if mode in ("throughput", "all"):
+        results["closed_loop"] = closed(server, requests, concurrency).summary()
+        _figures(f"closed loop of {concurrency}", results["closed_loop"])
+        if rate is not None:
+            run = at_rate(server, rate, seconds, least_requests)
+            results["open_loop"] = {"offered_per_s": rate, **run.summary()}
+            drawn["rates"] = [(rate, run.p(99), run.p(99) <= slo_ms)]
+            _figures(f"open loop at {rate:g}/s", results["open_loop"])
+        if saturate:
+            found = saturated(server, slo_ms, seconds=seconds, least=least_requests, say=typer.echo)
+            results["saturated"] = found.summary()
+            drawn["rates"] = [*found.probes, (found.rate, found.run.p(99), found.kept)]
+            drawn["slo_ms"] = slo_ms
+            _figures(f"open loop, P99 within {slo_ms:g} ms", results["saturated"])
+    if mode in ("memory", "all"):
+        results["memory_bytes"] = drawn["memory"] = ledger.summary()
+        print_table(("memory", "GB"), [(n, f"{b / 1e9:.3f}") for n, b in drawn["memory"].items()])
     if json_path is not None:
         setting = {
             "model": model,
@@ -163,55 +141,6 @@ def engine(
         record.write(json_path, "engine", results, settings=setting)
     if plot is not None:
         plots.plot(plot, f"{model}, {beam_width} beams, {prompt_tokens} tokens", **drawn)
-
-
-def _random(
-    rt: Runtime,
-    ledger: MemoryLedger,
-    model: str,
-    catalog: str,
-    work: Work,
-    dtype: str | None,
-    layers: int | None,
-    lanes: int | None,
-    settings: Mapping[str, Any],
-) -> EngineServer:
-    known = _catalogue(catalog)
-    sizes = known.level_sizes
-    kind = dtype or ("float32" if rt.device == "cpu" else None)
-    decoder = synthetic.decoder(rt, model, sizes, dtype=kind, layers=layers)
-    ledger.note("weights")
-    ids = synthetic.code_tokens(model, sizes)
-    started = start_lanes(rt, decoder, ids, work, lanes, **settings)
-    ledger.note("arena, workspaces")
-    return EngineServer(started, known, work)
-
-
-def _checkpoint(
-    stack: ExitStack,
-    rt: Runtime,
-    model: str,
-    catalog: str,
-    work: Work,
-    dtype: str | None,
-    lanes: int | None,
-    settings: Mapping[str, Any],
-) -> EngineServer:
-    if model in synthetic.SHAPES and not Path(model).exists():
-        raise InputError(f"--model {model} is a shape without weights: add --random-weights")
-    recommender = Recommender.from_pretrained(
-        model,
-        _catalogue(catalog),
-        rt.device,
-        dtype=dtype,
-        lanes=lanes,
-        **{**work.limits(rt), **settings},
-    )
-    return EngineServer(recommender.lanes, stack.enter_context(recommender.store.pin()), work)
-
-
-def _catalogue(source: str) -> Catalogue:
-    return random_catalogue(source) if source.startswith(PREFIX) else read_catalogue(source)
 
 
 def _figures(name: str, figures: Mapping[str, Any]) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from xgr.bench import synthetic
 from xgr.engine import Recommender
 from xgr.errors import InputError
 
@@ -39,6 +42,31 @@ Unknown = Annotated[
 Lanes = Annotated[int | None, typer.Option(help="Batches served side by side.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
+# of what measures an engine
+MeasuredModel = Annotated[
+    str,
+    typer.Option(
+        "--model", help=f"Checkpoint folder; with --random-weights {', '.join(synthetic.SHAPES)}."
+    ),
+]
+MeasuredCatalog = Annotated[
+    str,
+    typer.Option(
+        "--catalog", help="File or folder of a catalogue, or random:COUNT:LEVELSxCODES[:SEED]."
+    ),
+]
+RandomWeights = Annotated[
+    bool, typer.Option("--random-weights", help="A published shape instead of a checkpoint.")
+]
+Layers = Annotated[int | None, typer.Option(help="Layers of a random model.")]
+Dtype = Annotated[
+    str | None, typer.Option(help="float32, bfloat16 or float16; float32 on the CPU.")
+]
+EveryWidth = Annotated[int, typer.Option("--beam-width", help="Beams of every request.")]
+PromptTokens = Annotated[int, typer.Option(help="Tokens of every prompt.")]
+EveryK = Annotated[int | None, typer.Option("-k", help="Items a request; as many as beams.")]
+MaxRequests = Annotated[int, typer.Option(help="Requests of one batch.")]
+
 
 def width(text: str) -> int | list[int]:
     """The beam width of an option: "128" or "64,128,256"."""
@@ -49,6 +77,21 @@ def width(text: str) -> int | list[int]:
             f"--beam-width is {text!r}, need a number or one a level, as in 64,128,256"
         ) from None
     return numbers[0] if len(numbers) == 1 else numbers
+
+
+def seconds(text: str) -> float:
+    """The seconds of a budget: "90", "90s" or "5m"."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([sm]?)", text)
+    if found is None:
+        raise InputError(f"--budget is {text!r}, need seconds or minutes, as in 90s or 5m")
+    return float(found[1]) * (60 if found[2] == "m" else 1)
+
+
+def check_positive(given: Mapping[str, float | None]) -> None:
+    """Refuse values of options, by name, that are 0 or less; None is not given."""
+    for name, value in given.items():
+        if value is not None and value <= 0:
+            raise InputError(f"{name} is {value}, need a positive number")
 
 
 def load(

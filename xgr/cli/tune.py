@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from xgr.cli import options
-from xgr.cli.output import print_table
+from xgr.cli import options, tune_engine
+from xgr.cli.progress import Bar, print_lines
 from xgr.errors import InputError
 from xgr.runtime import runtime
 from xgr.tuner import diff, report, run, write
 
 app = typer.Typer(help="Measure this device and write tuned tables.", add_completion=False)
+app.command("engine")(tune_engine.engine)
 
 Table = Annotated[Path, typer.Argument(help="A table, *.json.")]
 Out = Annotated[
@@ -48,14 +46,14 @@ def tune(
     """
     if context.invoked_subcommand is not None:
         return
-    end = time.monotonic() + _seconds(budget)
+    end = time.monotonic() + options.seconds(budget)
     rt = runtime(device)
     chosen = _ops(op, run.DEFAULT.get(rt.backend.name, {}))
     paths = _paths(out or Path("tables") / rt.backend.device, chosen)
     for number, ((name, dtype), path) in enumerate(paths.items()):
         share = (end - time.monotonic()) / (len(paths) - number)
         rows = path.with_suffix(".rows.jsonl")
-        with _bar(f"{name} {dtype}") as shown:
+        with Bar(f"{name} {dtype}") as shown:
             run.measure(rt, name, dtype, rows, max(0.0, share), problems, shown)
         if not rows_only:
             print_lines(report.lines(write.write(rows, path)))
@@ -99,21 +97,6 @@ def compare(before: Table, after: Table) -> None:
     print_lines(diff.lines(_read(before), _read(after)))
 
 
-def print_lines(found: report.Lines) -> None:
-    """Heading, table and remarks."""
-    typer.echo(found.heading)
-    print_table(found.columns, found.rows)
-    for line in found.remarks:
-        typer.echo(line)
-
-
-def _seconds(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([sm]?)", text)
-    if found is None:
-        raise InputError(f"--budget is {text!r}, need seconds or minutes, as in 90s or 5m")
-    return float(found[1]) * (60 if found[2] == "m" else 1)
-
-
 def _ops(given: list[str] | None, default: dict[str, str]) -> list[tuple[str, str]]:
     if not given and not default:
         raise InputError("nothing is tuned on this device unless --op says what")
@@ -129,32 +112,6 @@ def _paths(out: Path, chosen: list[tuple[str, str]]) -> dict[tuple[str, str], Pa
             raise InputError(f"--out {out} is one file for {len(chosen)} ops: give a folder")
         return {chosen[0]: out}
     return {one: out / f"{'.'.join(one)}.json" for one in chosen}
-
-
-class _bar:
-    """A bar with the time that is left on a terminal, a line every ten seconds elsewhere."""
-
-    def __init__(self, name: str) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-                   TextColumn("{task.fields[left]}"))  # fmt: skip
-        self._name, self._console = name, Console(stderr=True)
-        self._bar = Progress(*columns, console=self._console, disable=not self._console.is_terminal)
-        self._task = self._bar.add_task(name, total=None, left="compiling")
-        self._at = 0.0
-
-    def __enter__(self) -> _bar:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._bar.stop()
-
-    def __call__(self, done: int, total: int, left: float) -> None:
-        shown = f"{left:.0f} s left"
-        self._bar.update(self._task, completed=done, total=total, left=shown)
-        if self._bar.disable and (time.monotonic() - self._at > 10 or done == total):
-            self._at = time.monotonic()
-            typer.echo(f"{self._name}: {done} of {total} rows, {shown}", err=True)
 
 
 def _read(path: Path) -> dict[str, Any]:
