@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -91,14 +93,13 @@ def build() -> Path:
     folder = base / _digest()
     if not (folder / MAIN).exists():
         base.mkdir(exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=base) as scratch:
-            _compile(Path(scratch))
-            try:
-                Path(scratch).rename(folder)
-            except OSError:  # another process was faster
-                if not (folder / MAIN).exists():
-                    raise
-            Path(scratch).mkdir(exist_ok=True)  # for the clean-up
+        scratch = Path(tempfile.mkdtemp(dir=base))
+        try:
+            _compile(scratch)
+            with contextlib.suppress(OSError):  # another process was faster
+                scratch.rename(folder)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
     return folder
 
 
