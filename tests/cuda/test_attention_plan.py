@@ -19,6 +19,7 @@ from xgr.backends.cuda.prefill_attention.buckets import bucket_table
 from xgr.backends.cuda.staged_attention import groups
 from xgr.backends.cuda.staged_attention.heuristic import (
     HOPPER,
+    SHORTEST_PART,
     TUNABLES,
     Tiles,
     choose,
@@ -110,7 +111,7 @@ def test_tiles_on_sm_90(sizes: dict[str, int], tile: tuple[int, int], splits: in
 def test_no_part_on_sm_90_is_short(rows: int, requests: int, tokens: int, size: int) -> None:
     problem = staged(R=rows * requests, B=requests, T=tokens * requests, d=size)
     got = choose_hopper(problem, H200["cores"], {})
-    assert got.splits == 1 or tokens >= 256 * got.splits
+    assert got.splits == 1 or tokens >= SHORTEST_PART * got.splits
 
 
 @pytest.mark.parametrize(
