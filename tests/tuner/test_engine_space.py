@@ -279,6 +279,20 @@ def test_a_gain_is_held_to_what_rounds_differ_by() -> None:
     )
 
 
+def test_a_limit_that_one_round_missed_is_not_kept() -> None:
+    usual = Setting(1, 2048)
+    loops = [{"requests_per_s": 9.0, "p99_ms": ms, "failed": 0, "concurrency": 4} for ms in (8, 12)]
+    runs = [
+        Run(usual, turn, {"p50_ms": 1.0, "p99_ms": 1.0}, [loop], 1)
+        for turn, loop in enumerate(loops)
+    ]
+    head = {"slo_ms": 10.0, "device": "d", "model": "m", "dtype": "float32",
+            "beam_width": 4, "prompt_tokens": 9}  # fmt: skip
+    table = result.result(head, runs, Space([usual]), usual, 2)
+    assert table["best"]["throughput"] is None
+    assert "has 12.0 ms: give a greater --slo-ms" in "".join(result.lines(table).remarks)
+
+
 def test_a_checkpoint_is_tuned(tmp_path: Path, rt: Runtime) -> None:
     out = tmp_path / "engine.json"
     with as_file(files("xgr.demo")) as folder:
