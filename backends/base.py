@@ -113,6 +113,8 @@ class Backend(ABC):
     in_flight: ClassVar[int] = 1
     # how beams keep their K/V: "ancestors" or "reorder", whichever measured faster
     kv_mode: ClassVar[str] = "ancestors"
+    # a device model that `planned` knows, as an example; empty where it knows none
+    plans: ClassVar[str] = ""
 
     @classmethod
     @abstractmethod

@@ -42,6 +42,7 @@ class AscendBackend(Backend):
     in_flight = 2
     # unmeasured: one launch reorders all layers, where ancestors are gathered layer by layer
     kv_mode = "reorder"
+    plans = "Ascend910B3"
 
     def __init__(self, chip: str | None = None) -> None:
         self._planned = chip is not None

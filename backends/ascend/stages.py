@@ -17,7 +17,8 @@ _ROOM = f"{__name__.rpartition('.')[0]}.attention"
 def attention(problem: Problem) -> Iterable[Reason]:
     """What the fused attention takes of a problem, whatever its lengths."""
     a = problem.sizes
-    yield from constraints.fia_heads(problem.dtype, a["H"], a["G"], a["d"])
+    found = constraints.fia_heads(problem.dtype, a["H"], a["G"], a["d"])
+    yield from (reason for reason in found if reason.code != "dtype")  # the records state dtypes
     if problem.flag("bias"):
         hint = "models with relative positions are not served on NPUs yet"
         yield Reason("bias", "a bias of positions", "none", hint)

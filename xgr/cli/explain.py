@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from xgr.cli import options
-from xgr.errors import InputError
+from xgr.errors import BackendMissing, InputError
 from xgr.models.steps import Step, decode_step
 from xgr.ops import spec
 from xgr.ops.spec import Flag, OpSpec, Problem
+from xgr.registry.discover import found, load
 from xgr.registry.explain import Explanation
 from xgr.registry.select import Choice
 from xgr.runtime import Runtime, planned, runtime
@@ -39,26 +40,36 @@ def explain(
 
     Example: xgr explain beam_sort B=1 R=512 C=256 RO=128 order=rank
     """
-    rt = runtime(device) if soc is None else planned(device, soc)
+    rt = _here(device) if soc is None else planned(device, soc)
     if op == STEP:
         _explain_step(rt, sizes, dtype, as_json)
         return
     rt.kernels(op)  # an unknown op lists the known ones
-    found = rt.explain(op, _problem(spec(op), sizes, dtype), kernel)
-    typer.echo(json.dumps(found.to_json(), indent=1) if as_json else str(found))
+    told = rt.explain(op, _problem(spec(op), sizes, dtype), kernel)
+    typer.echo(json.dumps(told.to_json(), indent=1) if as_json else str(told))
+
+
+def _here(device: str) -> Runtime:
+    try:
+        return runtime(device)
+    except BackendMissing as error:
+        example = load(device).plans if device in found() else ""
+        if not example:
+            raise
+        raise BackendMissing(f"{error}; or plan for a chip: --soc {example}") from error
 
 
 def _explain_step(rt: Runtime, sizes: Sequence[str], dtype: str, as_json: bool) -> None:
     """The chosen kernel of every op of a decode step, and what it runs where the backend tells."""
     steps = list(decode_step(_numbers(sizes), dtype, rt.backend.kv_mode))
-    found = [(step, rt.explain(step.problem.op, step.problem)) for step in steps]
+    chosen = [(step, rt.explain(step.problem.op, step.problem)) for step in steps]
     if as_json:
-        told = [{"what": s.what, "times": s.times, **e.to_json()} for s, e in found]
+        told = [{"what": s.what, "times": s.times, **e.to_json()} for s, e in chosen]
         typer.echo(json.dumps(told, indent=1))
         return
     for text in rt.backend.facts():
         typer.echo(text)
-    for step, explanation in found:
+    for step, explanation in chosen:
         for text in (*_lines(step, explanation), *_divided(rt, explanation.choice)):
             typer.echo(text)
 
@@ -84,13 +95,13 @@ def _divided(rt: Runtime, choice: Choice) -> Iterator[str]:
 
 
 def _numbers(sizes: Sequence[str]) -> dict[str, int]:
-    found = {}
+    numbers = {}
     for text in sizes:
         name, equals, value = text.partition("=")
         if not equals or not value.isdecimal():
             raise InputError(f"{text!r} is no axis size, as R=512 is")
-        found[name] = int(value)
-    return found
+        numbers[name] = int(value)
+    return numbers
 
 
 def _problem(declared: OpSpec, sizes: list[str], dtype: str) -> Problem:

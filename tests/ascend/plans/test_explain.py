@@ -10,7 +10,9 @@ import sys
 import pytest
 from typer.testing import CliRunner, Result
 
+from xgr.backends.ascend.backend import AscendBackend
 from xgr.cli.main import app
+from xgr.errors import BackendMissing, Unsupported
 
 MODEL = ["L=28", "H=16", "G=8", "d=128", "h=1024", "I=3072", "V=151936", "P=40960"]
 BATCH = ["B=8", "R=1024", "T=8192", "S=2", "M=8192", "K=8192"]
@@ -89,3 +91,23 @@ def test_plans_need_no_torch() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "beam step: beam_step by ascend.ascendc" in done.stdout
+
+
+def test_without_the_device_a_chip_is_proposed() -> None:
+    if npu_is_here():
+        pytest.skip("an NPU is here")
+    found = explain("decode", *MODEL, *BATCH, "--device", "npu")
+    assert found.exit_code != 0
+    assert isinstance(found.exception, BackendMissing)
+    assert str(found.exception).endswith("; or plan for a chip: --soc Ascend910B3")
+
+
+def test_a_reason_is_told_once() -> None:
+    chip = ["--device", "npu", "--soc", "Ascend910B3", "--dtype", "float32"]
+    found = explain("shared_attention", "B=1", "R=8", "T=64", "H=2", "G=1", "d=128", *chip)
+    assert isinstance(found.exception, Unsupported)
+    assert str(found.exception).count("ascend.fia: dtype") == 1
+
+
+def npu_is_here() -> bool:
+    return AscendBackend.probe().available
