@@ -130,7 +130,7 @@ def test_the_command_writes_a_record_and_a_plot(tmp_path: Path) -> None:
     assert results["latency"]["requests"] == results["closed_loop"]["requests"] == 6
     assert results["open_loop"]["requests"] == 10
     assert results["open_loop"]["offered_per_s"] == 50
-    # a CPU counts the resident set, which need not grow by a tiny model, and may lose pages meanwhile
+    # a CPU counts the resident set, which may lose pages while a tiny model is loaded
     assert results["memory_bytes"]["peak"] > results["memory_bytes"]["weights"]
     assert settings["beam_width"] == 4
     assert settings["normalize"] == "level"
