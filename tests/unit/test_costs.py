@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import tracemalloc
 from collections.abc import Callable
@@ -135,11 +136,13 @@ def calls_of(launch: Callable[..., Any], arguments: Values) -> int:
 
     launch(**arguments)  # workspaces grow
     before = sys.getprofile()
+    gc.disable()  # test libraries are told of collections by Python functions
     sys.setprofile(note)
     try:
         launch(**arguments)
     finally:
         sys.setprofile(before)
+        gc.enable()
     return count
 
 
