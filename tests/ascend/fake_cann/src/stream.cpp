@@ -30,6 +30,9 @@ std::map<const void*, std::shared_ptr<Event>>& events() {
   return *all;
 }
 
+// Steps that a stream keeps its rank for, on average.
+constexpr uint64_t kStretch = 64;
+
 int next_stream = 1;
 uint64_t next_sequence = 1;
 
@@ -90,7 +93,10 @@ bool step() {
       if (stream->queue.front()->sequence < chosen->queue.front()->sequence) chosen = stream;
     }
   } else {
-    chosen = able[random_below(able.size())];
+    for (Stream* stream : able) {
+      if (random_below(kStretch) == 0) stream->rank = random_below(UINT64_MAX);
+      if (stream->rank > chosen->rank) chosen = stream;
+    }
   }
   bool done = true;
   try {
@@ -129,6 +135,7 @@ bool in_launch_order() { return seed == 0; }
 void set_order(uint64_t value) {
   seed = value;
   generator.seed(value);
+  for (const auto& stream : streams()) stream->rank = random_below(UINT64_MAX);
 }
 
 uint64_t random_below(uint64_t n) { return generator() % n; }
@@ -199,6 +206,7 @@ aclError aclrtCreateStream(aclrtStream* stream) {
   return guarded("aclrtCreateStream", [&] {
     auto made = std::make_unique<fake::Stream>();
     made->id = fake::next_stream++;
+    made->rank = fake::random_below(UINT64_MAX);
     *stream = made.get();
     fake::streams().push_back(std::move(made));
   });

@@ -2,7 +2,9 @@
 //
 // Nothing runs when it is launched. A launch joins its stream's queue; when the host waits, queued
 // work runs in an order that the events allow: launch order with seed 0, a random legal one else.
-// So a missing event wait is a wrong result under some seed, as it is on the device.
+// So a missing event wait is a wrong result under some seed, as it is on the device. Random orders
+// are of long stretches: a stream keeps the device for a while, since what hides a missing wait is
+// that all streams go forward at one pace.
 //
 // A launch that fails takes the device down: what is queued anywhere is lost, and whoever waits for
 // a stream or an event of it is told.
@@ -42,6 +44,7 @@ struct Entry {
 
 struct Stream {
   int id = 0;
+  uint64_t rank = 0;  // in a random order, the able stream of the highest rank runs
   std::deque<std::unique_ptr<Entry>> queue;
   std::string failure;      // why queued work of it was lost; told to the next who waits for it
   uint32_t cube_limit = 0;  // 0: all cores
