@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from xgr.backends.base import Memory
 from xgr.backends.cpu_ref.backend import CpuBackend
-from xgr.bench.engine import Work
+from xgr.bench.engine import Work, start_lanes
 from xgr.bench.model import Loaded, load
 from xgr.cli.main import app
 from xgr.engine import EngineConfig
@@ -169,7 +169,7 @@ def test_what_does_not_fit_is_refused_with_its_reason(
 def test_a_setting_that_cannot_start_is_left_out_and_tried_again(
     tmp_path: Path, rt: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = measure.start_lanes
+    start = start_lanes
 
     def full(rt: Runtime, decoder: Any, ids: Any, work: Work, lanes: int, **config: Any) -> Any:
         if lanes == 2:
