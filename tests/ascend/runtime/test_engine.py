@@ -88,3 +88,18 @@ def test_steady_state_takes_no_memory_of_the_device(world: World) -> None:
         run(device, requests)
     NPU.synchronize()
     assert NPU.memory_reserved() == before
+
+
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_an_updated_graph_is_replayed_behind_its_update(world: World, seed: int) -> None:
+    batches = [[list(range(n)) for n in lengths] for lengths in ((9, 3), (4, 8), (10, 2), (5, 7))]
+    plain, device = on_device(world, graph_tokens=0), on_device(world)
+    want = [[beams(found) for found in plain.recommend(one, 9, 9)] for one in batches]
+    for one in batches:
+        device.recommend(one, 9, 9)
+    with order(seed):
+        for one, expected in zip(batches, want, strict=True):
+            found = device.recommend(one, 9, 9)
+            for got, beams_of in zip(found, expected, strict=True):
+                assert_close(beams(got), beams_of)
+        NPU.synchronize()
