@@ -39,7 +39,7 @@ def choose(
     tiles = _tiles(a["d"], dtype(problem.dtype).itemsize, arch)
     if problem.flag("bias") and a["d"] > 64:
         # the buckets of a wider tile do not fit the registers beside its sums
-        tiles = replace(tiles, block_n=min(tiles.block_n, 32))
+        tiles = replace(tiles, block_n=min(tiles.block_n, 32 if a["d"] <= 128 else 16))
     mean = -(-a["N"] * group // max(1, a["B"]))  # query vectors of a request and kv head
     block_m = max(power_of_two(group), min(tiles.block_m, power_of_two(max(mean, 16))))
     tiles = replace(tiles, block_m=block_m)
