@@ -52,9 +52,10 @@ class AscendBackend(Backend):
         npu = _compat.npu()
         import torch
 
-        from xgr.backends.ascend import device, graph, host, streams
+        from xgr.backends import tensors
+        from xgr.backends.ascend import device, graph, streams
 
-        self._torch, self._npu, self._host, self._streams = torch, npu, host, streams
+        self._torch, self._npu, self._host, self._streams = torch, npu, tensors, streams
         self._graph = graph
         self.soc = device.current()
         self._device = torch.device("npu", npu.current_device())

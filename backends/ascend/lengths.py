@@ -13,7 +13,7 @@ from torch import Tensor
 
 from xgr.backends.ascend import graph
 from xgr.backends.ascend.constraints import BLOCK
-from xgr.backends.ascend.host import send
+from xgr.backends.tensors import send
 from xgr.errors import InputError
 from xgr.ops.dtype import int32
 from xgr.registry.kernel import Context

@@ -16,9 +16,6 @@ from xgr.registry.kernel import Kernel
 
 # below it tensor cores have no bfloat16
 LEAST_CAPABILITY = (8, 0)
-# greatest copies to the device that go through pinned memory, in bytes: larger ones are weights,
-# which would stay pinned for good
-_PINNED = 16 << 20
 
 INSTALL = 'pip install "xgr[cuda]"'
 
@@ -47,7 +44,8 @@ class CudaBackend(Backend):
     def __init__(self, interpret: bool = False) -> None:
         import torch
 
-        from xgr.backends.cuda import device, host, order
+        from xgr.backends import tensors
+        from xgr.backends.cuda import device, order
 
         if interpret != device.interpreting():
             raise BackendMissing(
@@ -55,7 +53,7 @@ class CudaBackend(Backend):
                 f"{os.environ.get('TRITON_INTERPRET', '')!r}: set TRITON_INTERPRET=1 to interpret "
                 "kernels on the CPU, and unset it to run them on a GPU"
             )
-        self._torch, self._host, self._order = torch, host, order
+        self._torch, self._host, self._order = torch, tensors, order
         self._interpret = interpret
         self._cores = device.multiprocessors()
         self._device = torch.device("cpu")
@@ -134,11 +132,7 @@ class CudaBackend(Backend):
         source = host_array(host)
         if source.shape != tuple(target.shape):
             raise InputError(f"cannot write shape {source.shape} into {tuple(target.shape)}")
-        tensor = self._host.to_tensor(source, self.dtype_of(target))
-        if self._interpret or tensor.nbytes > _PINNED:
-            target.copy_(tensor)
-        else:
-            target.copy_(tensor.pin_memory(), non_blocking=True)
+        self._host.send(self._host.to_tensor(source, self.dtype_of(target)), target)
 
     def writer(self, target: Any) -> Callable[[Any], None]:
         """Through pinned memory that is kept; see `order.Upload`."""

@@ -24,9 +24,9 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 
-from xgr.backends.cuda.host import TORCH_TYPES
 from xgr.backends.cuda.kernels import KERNELS
 from xgr.backends.cuda.shipped import shipped_arguments, shipped_problems
+from xgr.backends.tensors import TORCH_TYPES
 from xgr.ops.dtype import DType
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Kernel, Launcher

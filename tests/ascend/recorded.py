@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 import torch
 
-from xgr.backends.ascend import _compat, host, soc
+from xgr.backends import tensors as host
+from xgr.backends.ascend import _compat, soc
 from xgr.backends.ascend.backend import AscendBackend
 from xgr.conformance.entries import cases_of, gaps_of
 from xgr.conformance.laid import with_outputs

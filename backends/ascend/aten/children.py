@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from xgr.backends.ascend.aten.rows import Rows, counting
-from xgr.backends.ascend.levels import check_level
+from xgr.backends.levels import check_level
 from xgr.ops.array import ALLOW, EXCLUDE, Filters, Trie
 from xgr.registry.kernel import Context
 

@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 
 from xgr.backends.ascend.triton.strides import dense
-from xgr.errors import InputError
+from xgr.backends.levels import filter_arguments, trie_arguments
 from xgr.ops.array import ALLOW, DESCRIBED, KEEP_ALL, Filters, Trie
 
 # nodes of a group, the bits of a word
@@ -36,34 +36,10 @@ def level_arguments(
     Raises:
         InputError: `level` is beyond the catalogue's depth, or its codes exceed `columns`.
     """
-    depth = len(trie.levels)
-    if not 0 <= level < depth:
-        raise InputError(f"level {level} of a catalogue with {depth} levels (0 to {depth - 1})")
-    if trie.level_sizes[level] > columns:
-        raise InputError(
-            f"level {level} of catalogue {trie.version} has {trie.level_sizes[level]} codes, "
-            f"and the scores have {columns} columns"
-        )
-    names = ("descriptor", "code", "first_child", "words", "kind", "mask", "list_start", "listed")
-    found: dict[str, Any] = dict.fromkeys(names)
-    found |= {"level": level, "nodes_here": 0, "nodes_above": 0, "mask_pitch": 0}
-    if trie.descriptor is not None:
-        found["descriptor"] = trie.descriptor
-    else:
-        found["code"] = trie.levels[level].code
-        found["nodes_here"] = trie.levels[level].code.shape[0]
-        if level:
-            found["first_child"] = trie.levels[level - 1].first_child
-            found["nodes_above"] = trie.levels[level - 1].code.shape[0]
-    if filters is not None:
-        listed: Any = filters.nodes
-        start: Any = filters.start
-        found |= {"kind": filters.kind, "mask": filters.mask}
-        found |= {"list_start": start[level], "listed": listed[level]}
-        if trie.descriptor is None:
-            words: Any = filters.words[level]
-            found["words"] = words.view(torch.int32)
-            found["mask_pitch"] = dense("filters.words", words)[0]
+    found = trie_arguments(trie, level, columns) | filter_arguments(trie, filters, level)
+    if found["words"] is not None:
+        dense("filters.words", found["words"])
+        found["words"] = found["words"].view(torch.int32)
     return found
 
 

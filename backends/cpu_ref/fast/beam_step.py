@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from xgr.backends.cpu_ref.fast.candidates import Children, dropped, gather, pick
 from xgr.backends.cpu_ref.fast.normalizer import row_lse, segment_lse
 from xgr.backends.cpu_ref.fast.selection import best, by_rank
-from xgr.backends.cpu_ref.levels import check_level
+from xgr.backends.levels import check_level
 from xgr.errors import InputError
 from xgr.ops.array import Filters, Trie
 from xgr.ops.beam_step import LEAST, NAN_LOGIT

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xgr.backends.cpu_ref.fast.candidates import dropped, gather, pick
-from xgr.backends.cpu_ref.levels import check_level
+from xgr.backends.levels import check_level
 from xgr.ops.array import Filters, Trie
 from xgr.ops.beam_step import LEAST
 from xgr.ops.spec import Problem

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xgr.backends.cpu_ref.levels import check_level
 from xgr.backends.cpu_ref.reference.selection import best, children, codes, kept
+from xgr.backends.levels import check_level
 from xgr.errors import InputError
 from xgr.ops.array import Filters, Trie
 from xgr.ops.beam_step import LEAST, NAN_LOGIT

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xgr.backends.cpu_ref.levels import check_level
 from xgr.backends.cpu_ref.reference.selection import children, codes, kept
+from xgr.backends.levels import check_level
 from xgr.ops.array import Filters, Trie
 from xgr.ops.beam_step import LEAST
 from xgr.ops.spec import Problem

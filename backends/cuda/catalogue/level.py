@@ -14,7 +14,7 @@ from typing import Any
 import triton
 import triton.language as tl
 
-from xgr.errors import InputError
+from xgr.backends.levels import filter_arguments, trie_arguments
 from xgr.ops.array import ALLOW, DESCRIBED, EXCLUDE, Filters, Trie
 
 # int64 words of a level in the descriptor, and where each of them is
@@ -33,50 +33,11 @@ def level_arguments(
     Raises:
         InputError: `level` is beyond the catalogue's depth, or its codes exceed `columns`.
     """
-    depth = len(trie.levels)
-    if not 0 <= level < depth:
-        raise InputError(f"level {level} of a catalogue with {depth} levels (0 to {depth - 1})")
-    if trie.level_sizes[level] > columns:
-        raise InputError(
-            f"level {level} of catalogue {trie.version} has {trie.level_sizes[level]} codes, "
-            f"and the scores have {columns} columns"
-        )
-    found: dict[str, Any] = dict.fromkeys(NOTHING)
-    found |= {"level": level, "nodes_here": 0, "nodes_above": 0, "mask_pitch": 0}
-    if trie.descriptor is not None:
-        found["descriptor"] = trie.descriptor
-    else:
-        found["code"] = trie.levels[level].code
-        found["nodes_here"] = trie.levels[level].code.shape[0]
-        if level:
-            found["first_child"] = trie.levels[level - 1].first_child
-            found["nodes_above"] = trie.levels[level - 1].code.shape[0]
-    if filters is not None:
-        listed: Any = filters.nodes
-        start: Any = filters.start
-        found |= {"kind": filters.kind, "mask": filters.mask}
-        found |= {"list_start": start[level], "listed": listed[level]}
-        if trie.descriptor is None:
-            words: Any = filters.words[level]
-            found |= {"words": words, "mask_pitch": words.stride(0)}
-    return found
+    return trie_arguments(trie, level, columns) | filter_arguments(trie, filters, level)
 
 
 # the parameters of a kernel without a catalogue
-NOTHING: dict[str, Any] = {
-    "descriptor": None,
-    "code": None,
-    "first_child": None,
-    "words": None,
-    "kind": None,
-    "mask": None,
-    "list_start": None,
-    "listed": None,
-    "level": 0,
-    "nodes_here": 0,
-    "nodes_above": 0,
-    "mask_pitch": 0,
-}
+NOTHING: dict[str, Any] = trie_arguments(None, 0, 0) | filter_arguments(None, None, 0)
 
 
 @triton.jit

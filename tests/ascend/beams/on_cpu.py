@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from xgr.backends.ascend import host
+from xgr.backends import tensors as host
 from xgr.backends.ascend.beams import BEAM_KERNELS
 from xgr.backends.ascend.paged import PAGED_KERNELS
 from xgr.backends.base import Backend, Event, Graph, Memory, Probe, Stream

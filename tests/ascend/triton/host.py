@@ -21,7 +21,7 @@ class HostTensors(Backend):
     def __init__(self) -> None:
         import torch
 
-        from xgr.backends.cuda import host
+        from xgr.backends import tensors as host
 
         torch.set_num_threads(1)  # programs run one after the other
         self._torch, self._host = torch, host

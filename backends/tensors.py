@@ -16,6 +16,19 @@ TORCH_TYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in NU
 NAMES = {kind: name for name, kind in TORCH_TYPES.items()}
 
 
+# greatest copies to the device that go through pinned memory, in bytes: larger ones are weights,
+# which would stay pinned for good
+PINNED = 16 << 20
+
+
+def send(source: torch.Tensor, target: torch.Tensor) -> None:
+    """Copy a CPU tensor to the device on the current stream; the host waits for large ones only."""
+    if target.device.type in {"cpu", "meta"} or not 0 < source.nbytes <= PINNED:
+        target.copy_(source)
+    else:
+        target.copy_(source.pin_memory(), non_blocking=True)
+
+
 def default_dtype(host: Any, source: NDArray[Any]) -> DType:
     """An array keeps its dtype; lists of integers are int32, other lists float32."""
     if hasattr(host, "dtype"):
