@@ -17,7 +17,7 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 from xgr.backends.cuda.gluon import barrier
 from xgr.backends.cuda.prefill_attention.hopper_kernel import again, attend, fetch, find, write
 from xgr.backends.cuda.staged_attention.consumer import CONSUMER, NONE, product
-from xgr.backends.cuda.staged_attention.hopper_kernel import EVERY_WARP, copy, produce
+from xgr.backends.cuda.staged_attention.hopper_kernel import EVERY_WARP, copy
 
 
 @gluon.jit(do_not_specialize=["rows", "requests", "tiles"])
@@ -86,13 +86,13 @@ def hopper_halves_kernel(
     work = (q, out, first_ring, shared, long, own, rest, group, scale)
     others = (q, out, second_ring, shared, short_q, long, short, last, rest, group, scale)
     k_column, v_column = group * k_head, group * v_head
-    bring = (k, v, first_ring, long[0], k_column, v_column, long[3] - 1, own)
+    bring = (k, v, first_ring, long, own, k_column, v_column)
     bring_others = (k, v, second_ring, long, short, last, rest, k_column, v_column)
     gl.warp_specialize(
         [
             (take_end, (work, AT, CAUSAL, GROUP, SIZE, BLOCK_N, STAGES)),
             (take_others, (others, AT, CAUSAL, GROUP, SIZE, BLOCK_N, STAGES)),
-            (produce, (bring, SIZE, BLOCK_N, STAGES)),
+            (produce_end, (bring, SIZE, BLOCK_N, STAGES)),
             (produce_others, (bring_others, SIZE, BLOCK_N, STAGES)),
         ],
         [4, 1, 1],
@@ -212,12 +212,24 @@ def take_others(
 
 
 @gluon.jit
+def produce_end(work, SIZE: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr):
+    """Copy what `take_end` reads, in its order: K of a unit before V of the unit before."""
+    k, v, ring, tile, own, k_column, v_column = work
+    for one in range(own + 1):
+        row = tile[0] + (tile[3] - 1 - one) * BLOCK_N
+        if one < own:
+            copy_at(k, row, k_column, ring, True, one, SIZE, BLOCK_N, STAGES)
+        if one > 0:
+            copy_at(v, row + BLOCK_N, v_column, ring, False, one - 1, SIZE, BLOCK_N, STAGES)
+
+
+@gluon.jit
 def produce_others(work, SIZE: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr):
-    """Copy what `take_others` reads, in its order."""
+    """Copy what `take_others` reads, in its order: K of a unit before V of the unit before."""
     k, v, ring, long, short, last, rest, k_column, v_column = work
-    k_ring, v_ring, k_full, v_full, k_free, v_free = ring
-    for one in range(rest + short[3] + last[3]):
-        stage, odd = one % STAGES, one // STAGES & 1
+    count = rest + short[3] + last[3]
+    before = 0
+    for one in range(count + 1):
         # how many units of the tile are left, from here on
         unit, prompt = rest - one, long[0]
         if unit <= 0:
@@ -225,5 +237,23 @@ def produce_others(work, SIZE: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.c
         if unit <= 0:
             unit, prompt = unit + last[3], last[0]
         row = prompt + (unit - 1) * BLOCK_N
-        copy(k, row, k_column, k_ring, k_full, k_free, stage, odd, SIZE, BLOCK_N)
-        copy(v, row, v_column, v_ring, v_full, v_free, stage, odd, SIZE, BLOCK_N)
+        if one < count:
+            copy_at(k, row, k_column, ring, True, one, SIZE, BLOCK_N, STAGES)
+        if one > 0:
+            copy_at(v, before, v_column, ring, False, one - 1, SIZE, BLOCK_N, STAGES)
+        before = row
+
+
+@gluon.jit
+def copy_at(
+    source, row, column, ring,
+    KEYS: gl.constexpr,
+    place,
+    SIZE: gl.constexpr,
+    BLOCK_N: gl.constexpr,
+    STAGES: gl.constexpr,
+):  # fmt: skip
+    """Copy a tile of K (KEYS) or of V to a place of the ring."""
+    tiles, full, free = ring[0 if KEYS else 1], ring[2 if KEYS else 3], ring[4 if KEYS else 5]
+    stage, odd = place % STAGES, place // STAGES & 1
+    copy(source, row, column, tiles, full, free, stage, odd, SIZE, BLOCK_N)
