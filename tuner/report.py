@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from xgr.ops import specs
-from xgr.registry.table import mismatch, parse
+from xgr.registry.table import MODELLED, mismatch, parse
 
 Table = Mapping[str, Any]
 
@@ -39,7 +39,7 @@ def check(table: Table) -> None:
 
 def summary(table: Table) -> dict[str, Any]:
     """What a report says, as plain types."""
-    names = ("op", "dtype", "device", "fit", "held_out")
+    names = ("op", "dtype", "device", "basis", "fit", "held_out")
     return {name: table[name] for name in names}
 
 
@@ -51,6 +51,8 @@ def lines(table: Table) -> Lines:
         f"fitted, {sum(1 for f in table['tree']['feature'] if f < 0)} leaves, "
         f"{fitted['cross_validated_regret']:.1%} mean regret in cross-validation"
     )
+    if table["basis"] == MODELLED:
+        heading += f"; {MODELLED}: every time below is of a cost model"
     if judged is None:
         return Lines(heading, ("held out",), [], ["no problem was measured twice: more --budget"])
     rows = [

@@ -16,6 +16,7 @@ from xgr.errors import InputError
 from xgr.ops import spec
 from xgr.ops.spec import Problem
 from xgr.registry.source import source_hash
+from xgr.registry.table import MEASURED
 from xgr.runtime import Runtime
 from xgr.tuner import ahead, sample, space
 from xgr.tuner.journal import Journal, Row
@@ -32,6 +33,7 @@ AHEAD = 0.5
 # what is tuned unless the caller says otherwise, in the dtype that the engine binds
 DEFAULT: dict[str, dict[str, str]] = {
     "cuda": {"staged_attention": "bfloat16", "beam_step": "float32"},
+    "ascend": {"staged_attention": "bfloat16"},
     "cpu_ref": dict.fromkeys(("beam_sort", "shared_attention", "prefill_attention"), "float32"),
 }
 
@@ -65,9 +67,9 @@ def measure(
     drawn = list(islice(sample.problems(op, dtype, rt.backend), problems))
     if all(len(space.candidates(rt, one)) < 2 for one in drawn):
         raise InputError(f"{op} in {dtype} leaves nothing to choose on {rt.backend.device}")
-    journal = Journal(path, identity(rt, op, dtype), {"environment": environment(rt)})
+    journal = Journal(path, identity(rt, op, dtype, MEASURED), {"environment": environment(rt)})
     done = {(row.at, row.second) for row in journal.rows}
-    todo = [one for one in _order(len(drawn)) if one not in done]
+    todo = [one for one in order(len(drawn)) if one not in done]
     if space.on_device(rt) and todo:
         wanted = [drawn[at] for at, _ in todo]
         ahead.compile_ahead(rt, wanted, AHEAD * (end - time.monotonic()))
@@ -84,10 +86,11 @@ def measure(
     return journal
 
 
-def identity(rt: Runtime, op: str, dtype: str) -> dict[str, Any]:
-    """What the rows of a journal have in common."""
+def identity(rt: Runtime, op: str, dtype: str, basis: str) -> dict[str, Any]:
+    """What the rows of a journal have in common; `basis` says what their times are."""
     return {
         "journal": 1,
+        "basis": basis,
         "op": op,
         "op_version": spec(op).version,
         "dtype": dtype,
@@ -113,7 +116,7 @@ def held_out(at: int) -> bool:
     return at % sample.HELD_OUT == sample.HELD_OUT - 1
 
 
-def _order(problems: int) -> Iterator[tuple[int, bool]]:
+def order(problems: int) -> Iterator[tuple[int, bool]]:
     """The sample in order; a held-out problem comes again when the next one has come."""
     before = -1
     for at in range(problems):

@@ -29,6 +29,7 @@ def table_of(journal: Path) -> dict[str, Any]:
     tree = fit(seen)
     return {
         "schema": SCHEMA,
+        "basis": head["basis"],
         **{name: head[name] for name in ("op", "op_version", "dtype", "device", "family", "cores")},
         "sources": head["sources"],
         "environment": head.get("environment", {}),

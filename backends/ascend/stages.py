@@ -11,7 +11,8 @@ from xgr.ops.dtype import dtype
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Config, Kernel
 
-_ROOM = f"{__name__.rpartition('.')[0]}.attention"
+_HERE = __name__.rpartition(".")[0]
+_ROOM, _COSTS = f"{_HERE}.attention", f"{_HERE}.roofline"
 
 
 def attention(problem: Problem) -> Iterable[Reason]:
@@ -116,6 +117,7 @@ STAGE_KERNELS: tuple[Kernel, ...] = (
         priority=10,
         dtypes=constraints.FIA_DTYPES,
         rule=both,
+        cost=f"{_COSTS}:in_turn",
     ),
     Kernel(
         "staged_attention",
@@ -126,6 +128,7 @@ STAGE_KERNELS: tuple[Kernel, ...] = (
         rule=both,
         tunables=("shared",),
         space=splits,
+        cost=f"{_COSTS}:side_by_side",
     ),
     Kernel(
         "prefill_attention",

@@ -83,7 +83,8 @@ def table(op: str = "beam_sort", **changes: Any) -> dict[str, Any]:
         "leaf": [-1, 0, 1],
     }
     raw = {
-        "schema": 2,
+        "schema": 3,
+        "basis": "measured",
         "op": op,
         "op_version": spec(op).version,
         "dtype": "float32",

@@ -148,7 +148,7 @@ def without(key: str) -> dict[str, Any]:
 
 
 REFUSED = {
-    "schema": (table(schema=1), "schema 1, this build reads 2"),
+    "schema": (table(schema=1), "schema 1, this build reads 3"),
     "op": (table() | {"op": "beam_sotr"}, "op 'beam_sotr' is not declared"),
     "version": (table(op_version=99), "made for version 99 of beam_sort, now 1"),
     "dtype": (table(dtype="fp32"), "dtype 'fp32' is none of float32, bfloat16, float16"),

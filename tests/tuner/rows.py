@@ -9,6 +9,7 @@ from typing import Any
 
 from xgr.backends.cpu_ref.backend import CpuBackend
 from xgr.ops.spec import Problem
+from xgr.registry.table import MEASURED
 from xgr.runtime import Runtime
 from xgr.tuner import run, sample
 from xgr.tuner.journal import Journal, Row
@@ -48,7 +49,7 @@ def rows(count: int = 32) -> Sequence[Row]:
 
 
 def journal(path: Path, found: Sequence[Row]) -> Path:
-    written = Journal(path, run.identity(runtime(), "beam_sort", "float32"), {})
+    written = Journal(path, run.identity(runtime(), "beam_sort", "float32", MEASURED), {})
     for one in found:
         written.add(one)
     return path

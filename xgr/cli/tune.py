@@ -12,13 +12,17 @@ import typer
 from xgr.cli import options, tune_engine
 from xgr.cli.progress import Bar, print_lines
 from xgr.errors import InputError
-from xgr.runtime import runtime
-from xgr.tuner import diff, report, run, write
+from xgr.runtime import Runtime, planned, runtime
+from xgr.tuner import cost_model, diff, report, run, write
 
 app = typer.Typer(help="Measure this device and write tuned tables.", add_completion=False)
 app.command("engine")(tune_engine.engine)
 
 Table = Annotated[Path, typer.Argument(help="A table, *.json.")]
+Ops = Annotated[
+    list[str] | None, typer.Option("--op", help="Ops, each as OP or OP:DTYPE; else the device's.")
+]
+Problems = Annotated[int, typer.Option(help="Problems of the sample.")]
 Out = Annotated[
     Path | None,
     typer.Option(help="Folder of tables, or a file *.json for one op; default tables/DEVICE."),
@@ -29,11 +33,9 @@ Out = Annotated[
 def tune(
     context: typer.Context,
     device: options.Device = "cpu",
-    op: Annotated[
-        list[str] | None, typer.Option(help="Ops, each as OP or OP:DTYPE; else the device's.")
-    ] = None,
+    op: Ops = None,
     budget: Annotated[str, typer.Option(help="Time for all ops: 90, 90s or 5m.")] = "120s",
-    problems: Annotated[int, typer.Option(help="Problems of the sample.")] = run.PROBLEMS,
+    problems: Problems = run.PROBLEMS,
     out: Out = None,
     rows_only: Annotated[
         bool, typer.Option("--rows-only", help="Measure, and leave the fit to `xgr tune fit`.")
@@ -48,16 +50,36 @@ def tune(
         return
     end = time.monotonic() + options.seconds(budget)
     rt = runtime(device)
-    chosen = _ops(op, run.DEFAULT.get(rt.backend.name, {}))
-    paths = _paths(out or Path("tables") / rt.backend.device, chosen)
+    paths = _paths(rt, op, out)
     for number, ((name, dtype), path) in enumerate(paths.items()):
         share = (end - time.monotonic()) / (len(paths) - number)
         rows = path.with_suffix(".rows.jsonl")
         with Bar(f"{name} {dtype}") as shown:
             run.measure(rt, name, dtype, rows, max(0.0, share), problems, shown)
         if not rows_only:
-            print_lines(report.lines(write.write(rows, path)))
-            typer.echo(f"{path} is written; XGR_TABLES={path.parent} uses it")
+            _write(rows, path)
+
+
+@app.command("cost-model")
+def by_cost_model(
+    device: options.Device = "npu",
+    soc: Annotated[
+        str | None, typer.Option(help="This chip, which need not be here: Ascend910B1.")
+    ] = None,
+    op: Ops = None,
+    problems: Problems = run.PROBLEMS,
+    out: Out = None,
+) -> None:
+    """Fit tables to the kernels' cost models, for a device that nobody has measured.
+
+    The tables are marked "modelled, not measured". None ships: XGR_TABLES uses them.
+    """
+    rt = runtime(device) if soc is None else planned(device, soc)
+    paths = _paths(rt, op, out)
+    for (name, dtype), path in paths.items():
+        rows = path.with_suffix(".rows.jsonl")
+        cost_model.fill(rt, name, dtype, rows, problems)
+        _write(rows, path)
 
 
 @app.command()
@@ -106,12 +128,22 @@ def _ops(given: list[str] | None, default: dict[str, str]) -> list[tuple[str, st
     )
 
 
-def _paths(out: Path, chosen: list[tuple[str, str]]) -> dict[tuple[str, str], Path]:
+def _paths(
+    rt: Runtime, given: list[str] | None, folder: Path | None
+) -> dict[tuple[str, str], Path]:
+    """Where the table of each op and dtype goes."""
+    chosen = _ops(given, run.DEFAULT.get(rt.backend.name, {}))
+    out = folder or Path("tables") / rt.backend.device
     if out.suffix == ".json":
         if len(chosen) > 1:
             raise InputError(f"--out {out} is one file for {len(chosen)} ops: give a folder")
         return {chosen[0]: out}
     return {one: out / f"{'.'.join(one)}.json" for one in chosen}
+
+
+def _write(rows: Path, path: Path) -> None:
+    print_lines(report.lines(write.write(rows, path)))
+    typer.echo(f"{path} is written; XGR_TABLES={path.parent} uses it")
 
 
 def _read(path: Path) -> dict[str, Any]:

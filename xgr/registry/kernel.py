@@ -19,6 +19,11 @@ Config = Mapping[str, int]
 Space = Callable[[Problem, int, int], Sequence[Config] | Mapping[str, Sequence[Config]]]
 
 
+# Takes a problem, values of the tunables and the device's cores; returns the microseconds that a
+# launch takes by a model, for a device that nobody has measured.
+Cost = Callable[[Problem, Config, int], float]
+
+
 # What a bind returns: launches with the op's arguments by keyword. It may have a method
 # `plan(prompt_start, prompt_len, widths)` that takes lists of host ints once a batch.
 Launcher = Callable[..., None]
@@ -65,6 +70,7 @@ class Kernel:
             a forced kernel is not held to them.
         tunables: names of the values that a tuned table may set.
         space: "module:function" or the function that lists values of them worth measuring.
+        cost: "module:function" or the function that models the time of a launch.
     """
 
     op: str
@@ -80,6 +86,7 @@ class Kernel:
     auto: Rule = _no_rule
     tunables: tuple[str, ...] = ()
     space: str | Space | None = None
+    cost: str | Cost | None = None
 
     def unsupported(self, problem: Problem, arch: str = "") -> tuple[Reason, ...]:
         """Every reason why it cannot run the problem; empty when it can."""
@@ -110,6 +117,13 @@ class Kernel:
             if mine not in found:
                 found.append(mine)
         return found
+
+    def modelled_us(self, problem: Problem, config: Config, cores: int) -> float | None:
+        """Microseconds of a launch by the kernel's cost model, None where it has none."""
+        if self.cost is None:
+            return None
+        cost: Cost = _loaded(self.cost)
+        return cost(problem, config, cores)
 
     def build(self, problem: Problem, context: Context) -> Launcher:
         """Import the body and bind it to a problem."""

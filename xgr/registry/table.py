@@ -16,7 +16,9 @@ from xgr.ops.dtype import MODEL_DTYPES
 from xgr.ops.spec import OpSpec, Problem
 from xgr.registry import features
 
-SCHEMA = 2
+SCHEMA = 3
+# what the times of a table are
+MEASURED, MODELLED = "measured", "modelled, not measured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ class Table:
 
     Attributes:
         path: where it was read.
-        device: what it was measured on.
+        device: what it was measured on, or modelled for.
+        basis: MEASURED or MODELLED.
         features: names, see `registry.features`.
         tree: over them.
         candidates: kernel name and config of each candidate.
@@ -104,6 +107,7 @@ class Table:
     candidates: Sequence[tuple[str, Mapping[str, int]]]
     rows: Mapping[tuple[int, ...], tuple[int, float]]
     sources: Mapping[str, str]
+    basis: str = MEASURED
     warning: str = ""
 
     def choose(self, problem: Problem) -> Entry:
@@ -112,6 +116,9 @@ class Table:
         row = self.rows.get(values)
         if row is not None:
             kernel, config = self.candidates[row[0]]
+            if self.basis == MODELLED:
+                source = f"tuned table {self.path}, a modelled row"
+                return Entry(kernel, config, source, 1.0, row[1], warning=self.warning)
             source = f"tuned table {self.path}, a measured row"
             return Entry(kernel, config, source, measured_us=row[1], warning=self.warning)
         leaf = self.tree.walk(values)
@@ -138,6 +145,8 @@ def mismatch(raw: Any, specs: Mapping[str, OpSpec]) -> str:
     version = specs[raw["op"]].version
     if raw["op_version"] != version:
         return f"made for version {raw['op_version']} of {raw['op']}, now {version}"
+    if raw["basis"] not in (MEASURED, MODELLED):
+        return f"basis {raw['basis']!r} is neither {MEASURED!r} nor {MODELLED!r}"
     if raw["dtype"] not in MODEL_DTYPES:
         return f"dtype {raw['dtype']!r} is none of {', '.join(MODEL_DTYPES)}"
     return ""
@@ -165,7 +174,9 @@ def parse(path: str, raw: Any, spec: OpSpec, warning: str = "") -> Table:
             raise ValueError(f"row {list(key)} does not fit the table")
         rows[key] = (best, us)
     identity = (raw["op"], raw["dtype"], raw["device"])
-    return Table(path, *identity, tuple(names), tree, candidates, rows, sources, warning)
+    return Table(
+        path, *identity, tuple(names), tree, candidates, rows, sources, raw["basis"], warning
+    )
 
 
 def _tree(raw: Any, features: int, candidates: int) -> Tree:

@@ -2,7 +2,7 @@
 
 A table of exactly this device comes first, then one of its family, which is used with a warning.
 One of another family, schema, op version or of kernels that have changed is refused with the
-reason, and the kernels' own rules serve.
+reason, and the kernels' own rules serve. What was measured goes before what a cost model says.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from xgr.errors import InputError
 from xgr.ops.spec import OpSpec, Problem
 from xgr.registry.kernel import Kernel
 from xgr.registry.source import source_hash
-from xgr.registry.table import Entry, Table, mismatch, parse
+from xgr.registry.table import MODELLED, Entry, Table, mismatch, parse
 
 # a folder a device; data of the package xgr.tuner, which nothing here imports
 SHIPPED = Path(__file__).resolve().parents[1] / "tuner" / "tables"
@@ -91,7 +91,7 @@ class Tables:
             self._add(free, specs)
 
     def _add(self, found: list[tuple[Path, dict[str, Any]]], specs: Mapping[str, OpSpec]) -> None:
-        for path, raw in sorted(found, key=lambda x: (x[1].get("device") != self.device, x[0])):
+        for path, raw in sorted(found, key=self._rank):
             try:
                 reason = raw.get("_broken", "") or mismatch(raw, specs) or self._foreign(raw)
                 if not reason:
@@ -102,20 +102,31 @@ class Tables:
             if reason:
                 self.refused.append(f"{path.name}: {reason}")
 
+    def _rank(self, found: tuple[Path, dict[str, Any]]) -> tuple[bool, bool, Path]:
+        """What was measured goes before what was modelled, this device before its family."""
+        path, raw = found
+        return raw.get("basis") == MODELLED, raw.get("device") != self.device, path
+
     def _foreign(self, raw: Any) -> str:
         if raw["family"] != self.family:
             mine = f"this is {self.device} ({self.family})"
-            return f"measured on {raw['device']} ({raw['family']}), {mine}"
+            return f"{_origin(raw)} ({raw['family']}), {mine}"
         first = self.by_key.get((raw["op"], raw["dtype"]))
         return f"{first.path} serves {raw['op']} in {raw['dtype']} already" if first else ""
 
     def _warning(self, raw: Any) -> str:
-        if raw["device"] == self.device:
+        if raw["device"] != self.device:
+            used = f"used on {self.device} of the same family"
+        elif raw["basis"] == MODELLED:
+            used = "its times are of a cost model"
+        else:
             return ""
-        return (
-            f"measured on {raw['device']}, used on {self.device} of the same family; "
-            "`xgr tune` measures this device"
-        )
+        return f"{_origin(raw)}, {used}; `xgr tune` measures this device"
+
+
+def _origin(raw: Any) -> str:
+    modelled = raw["basis"] == MODELLED
+    return f"{MODELLED}, for {raw['device']}" if modelled else f"measured on {raw['device']}"
 
 
 def _peek(path: Path) -> dict[str, Any]:
