@@ -37,8 +37,9 @@ def choose(
     a = problem.sizes
     group = a["H"] // a["G"]
     tiles = _tiles(a["d"], dtype(problem.dtype).itemsize, arch)
-    if problem.flag("bias") and a["d"] > 64:
-        # the buckets of a wider tile do not fit the registers beside its sums
+    if problem.flag("bias") and (a["d"] > 64 or arch < 90):
+        # the buckets of a wider tile do not fit the registers beside its sums, nor before sm_90
+        # beside its queries
         tiles = replace(tiles, block_n=min(tiles.block_n, 32 if a["d"] <= 128 else 16))
     mean = -(-a["N"] * group // max(1, a["B"]))  # query vectors of a request and kv head
     block_m = max(power_of_two(group), min(tiles.block_m, power_of_two(max(mean, 16))))
