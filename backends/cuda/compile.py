@@ -27,7 +27,7 @@ from triton.backends.compiler import GPUTarget
 from xgr.backends.cuda.kernels import KERNELS
 from xgr.backends.cuda.shipped import shipped_arguments, shipped_problems
 from xgr.backends.tensors import TORCH_TYPES
-from xgr.ops.dtype import DType
+from xgr.ops.dtype import MODEL_DTYPES, DType
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Kernel, Launcher
 
@@ -76,11 +76,16 @@ class Unit:
     binaries: frozenset[str]
 
 
-def units(arch: int, ops: Collection[str], sample: bool = False) -> Sequence[Unit]:
+def units(
+    arch: int,
+    ops: Collection[str],
+    sample: bool = False,
+    dtypes: Collection[str] = MODEL_DTYPES,
+) -> Sequence[Unit]:
     """Every binary that ships for an architecture, in one unit each; nothing is compiled."""
     found, known = [], set[str]()
     with _compiler(arch) as compiler:
-        for kernel, problem in _shipped(arch, ops, sample):
+        for kernel, problem in _shipped(arch, ops, sample, dtypes):
             fresh = frozenset(compiler.needs(kernel, problem) - known)
             known |= fresh
             if fresh:
@@ -97,10 +102,12 @@ def compile_unit(unit: Unit) -> tuple[Sequence[Compiled], float]:
     return found, sum(os.times()[:4]) - before
 
 
-def _shipped(arch: int, ops: Collection[str], sample: bool) -> Iterator[tuple[Kernel, Problem]]:
+def _shipped(
+    arch: int, ops: Collection[str], sample: bool, dtypes: Collection[str]
+) -> Iterator[tuple[Kernel, Problem]]:
     for kernel in KERNELS:
         if kernel.op in ops:
-            for problem in shipped_problems(kernel.op, sample):
+            for problem in shipped_problems(kernel.op, sample, dtypes):
                 if not kernel.unsupported(problem, f"sm_{arch}"):
                     yield kernel, problem
 
@@ -223,17 +230,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="xgr.backends.cuda.compile")
     parser.add_argument("--arch", type=int, action="append", choices=sorted(SHARED))
     parser.add_argument("--op", action="append", choices=sorted({k.op for k in KERNELS}))
+    parser.add_argument("--dtype", action="append", choices=MODEL_DTYPES, help="of models")
     parser.add_argument("--jobs", type=int, default=1, help="processes that compile side by side")
     parser.add_argument("--all", action="store_true", help="print a line for every binary")
-    parser.add_argument("--sample", action="store_true", help="one model in bfloat16")
+    parser.add_argument("--sample", action="store_true", help="one model, in bfloat16 unless told")
     parser.add_argument("--list", action="store_true", help="count the binaries, compile nothing")
     parser.add_argument(
         "--lenient", action="store_true", help="spills and shared memory are shown and no faults"
     )
     options = parser.parse_args()
     ops = options.op or sorted({k.op for k in KERNELS})
+    dtypes = options.dtype or (("bfloat16",) if options.sample else MODEL_DTYPES)
     archs = options.arch or sorted(SHARED)
-    work = [one for arch in archs for one in units(arch, ops, options.sample)]
+    work = [one for arch in archs for one in units(arch, ops, options.sample, dtypes)]
     rows = {(one.arch, one.problem.op): _Row() for one in work}
     for one in work:
         rows[one.arch, one.problem.op].binaries += len(one.binaries)

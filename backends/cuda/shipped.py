@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import product
 from typing import Any
 
@@ -35,10 +35,12 @@ SCALARS: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-def shipped_problems(op: str, sample: bool = False) -> Iterator[Problem]:
+def shipped_problems(
+    op: str, sample: bool = False, dtypes: Collection[str] = MODEL_DTYPES
+) -> Iterator[Problem]:
     """Problems of an op for every model, batch, dtype and combination of flags; each once.
 
-    A sample is of one model in bfloat16.
+    A sample is of one model. `dtypes` are of models: what has none is always there.
     """
     declared = spec(op)
     seen = set()
@@ -47,9 +49,8 @@ def shipped_problems(op: str, sample: bool = False) -> Iterator[Problem]:
     }
     flags |= {s.name: s.choices or (False, True) for s in declared.scalars if s.flag}
     typed = any(a.dtype == "model" for a in declared.args)
-    kinds = ("bfloat16",) if sample else MODEL_DTYPES
     models = MODELS[:1] if sample else MODELS
-    for kind, model, batch in product(kinds if typed else ("float32",), models, BATCHES):
+    for kind, model, batch in product(dtypes if typed else ("float32",), models, BATCHES):
         known = {**REST, **model, **batch, "RO": batch["R"]}
         rows = (batch["B"], batch["R"]) if op == "beam_step" else (batch["R"],)
         for count, values in product(rows, product(*flags.values())):

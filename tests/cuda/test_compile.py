@@ -44,6 +44,17 @@ def test_a_few_ops_for_one_machine_each_binary_once() -> None:
     assert counted.stdout.splitlines()[-1].startswith(f"{len(binaries)} binaries, ")
 
 
+def test_of_one_dtype_are_its_variants_and_those_that_have_none() -> None:
+    def listed(*options: str) -> dict[str, int]:
+        done = compiled("--list", "--op", "rope_table", "--op", "swiglu", *options)
+        _, *rows, _ = done.stdout.splitlines()
+        return {op: int(binaries) for _, op, binaries, *_ in map(str.split, rows)}
+
+    every, one = listed(), listed("--dtype", "bfloat16")
+    assert every["swiglu"] == 3 * one["swiglu"] > 0
+    assert every["rope_table"] == one["rope_table"] == 1
+
+
 def test_what_does_not_compile_is_a_fault(tmp_path: Path) -> None:
     from triton import knobs
 
