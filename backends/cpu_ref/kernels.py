@@ -16,7 +16,7 @@ TOY = 1 << 20
 _FAST = "xgr.backends.cpu_ref.fast"
 # tunables of fast kernels, and where the values worth measuring are listed
 TUNED = {
-    "beam_sort": (("first_block", "wide"), f"{_FAST}.beam_sort:space"),
+    "beam_sort": (("tiles",), f"{_FAST}.beam_sort:space"),
     "prefill_attention": (("block",), f"{_FAST}.attend:space"),
     "shared_attention": (("block",), f"{_FAST}.attend:space"),
 }

@@ -16,8 +16,8 @@ from xgr.tuner.journal import Journal, Row
 from xgr.tuner.space import Candidate
 
 OWN = str(Candidate("cpu_ref.fast"))
-SMALL = str(Candidate("cpu_ref.fast", {"first_block": 4, "wide": 1 << 62}))
-LARGE = str(Candidate("cpu_ref.fast", {"wide": 0}))
+SMALL = str(Candidate("cpu_ref.fast", {"tiles": 2}))
+LARGE = str(Candidate("cpu_ref.fast", {"tiles": 8}))
 
 
 def runtime() -> Runtime:

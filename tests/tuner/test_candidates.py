@@ -28,7 +28,7 @@ def test_a_wrong_configuration_is_found() -> None:
     kernel = next(one for one in TUNABLE if one.op == "beam_sort")
     broken = Kernel(
         kernel.op, kernel.name, lambda problem, context: lambda **arguments: None,
-        tunables=("wide",), space=lambda problem, cores, arch: [{"wide": 0}],
+        tunables=("tiles",), space=lambda problem, cores, arch: [{"tiles": 4}],
     )  # fmt: skip
     assert list(complaints(runtime(), broken, cases_of("beam_sort")[0]))
 

@@ -119,7 +119,7 @@ def test_the_tree_finds_what_decides_and_judges_itself(
     assert judged["noise"] == pytest.approx(0.01)
     monkeypatch.setenv("XGR_TABLES", str(tmp_path))
     rt = runtime()
-    for columns, config in ((11, {"first_block": 4, "wide": 1 << 62}), (999, {"wide": 0})):
+    for columns, config in ((11, {"tiles": 2}), (999, {"tiles": 8})):
         choice = rt.bind("beam_sort", problem(columns)).choice
         assert choice.config == config
         assert choice.entry is not None

@@ -108,12 +108,7 @@ def test_beam_step_scores_the_children_and_no_pairs_of_beams(
     assert scored == [width * 16 for width in WIDTHS]
 
 
-@pytest.mark.parametrize("wide", [fast_sort.WIDE, 0])
-def test_beam_sort_visits_at_most_twice_as_many_for_twice_the_width(
-    monkeypatch: pytest.MonkeyPatch, wide: int
-) -> None:
-    """By rounds, and by pruned tiles."""
-    monkeypatch.setattr(fast_sort, "WIDE", wide)
+def test_beam_sort_visits_at_most_twice_as_many_for_twice_the_width() -> None:
     visited = []
     for width in WIDTHS:
         launch = fast_sort.BeamSort()

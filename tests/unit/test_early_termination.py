@@ -8,9 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import xgr
 from xgr.backends.cpu_ref.fast import beam_sort as fast
 from xgr.backends.cpu_ref.reference.beam_sort import beam_sort as full_sort
 from xgr.ops.beams import scores as scores_of
+from xgr.ops.spec import Problem
+from xgr.registry.bind import BoundContext
 
 Floats = NDArray[np.float32]
 Outputs = dict[str, NDArray[Any]]
@@ -80,38 +83,46 @@ def test_ties_at_the_cut(rows: list[list[float]], width: int) -> None:
         assert_equal(got, one_request(full_sort, scores, cumulative, width, order))
 
 
+@pytest.mark.parametrize("tiles", [1, 2, 4, 16])
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("order", ["path", "rank"])
-def test_pruned_tiles_equal_the_full_sort(
-    monkeypatch: pytest.MonkeyPatch, data: str, order: str
-) -> None:
-    monkeypatch.setattr(fast, "WIDE", 0)
+def test_pruned_tiles_equal_the_full_sort(tiles: int, data: str, order: str) -> None:
     rng = np.random.default_rng(3)
     scores = scores_of(rng, data, 40, 60)
     cumulative = np.round(4 * rng.normal(size=40)).astype(np.float32)
-    for width in (1, 33, 128, 1025, 3000):
-        got = one_request(fast.BeamSort(), scores, cumulative, width, order)
+    for width in (0, 1, 33, 128, 1025, 3000):
+        got = one_request(fast.BeamSort(tiles), scores, cumulative, width, order)
         assert_equal(got, one_request(full_sort, scores, cumulative, width, order))
 
 
-def visited_share(scores: Floats, cumulative: Floats, width: int) -> float:
-    launch = fast.BeamSort()
+def visited_share(scores: Floats, cumulative: Floats, width: int, **config: int) -> float:
+    problem = Problem.of("beam_sort", "float32", {"order": "path"}, B=1, RO=width)
+    launch = fast.build(problem, BoundContext(xgr.runtime("cpu"), config))
+    assert isinstance(launch, fast.BeamSort)
     one_request(launch, scores, cumulative, width, "path")
     assert launch.candidates == np.count_nonzero(scores > -np.inf)
     return launch.visited / launch.candidates
 
 
-def test_peaked_rows_are_left_early() -> None:
+@pytest.mark.parametrize("apart", [0, 1])
+def test_few_more_are_visited_than_survive(apart: int) -> None:
     rng = np.random.default_rng(0)
     scores = scores_of(rng, "normal", 128, 256)
-    # beams far apart: most cannot win after their first block
-    cumulative = -np.arange(128, dtype=np.float32)
-    assert visited_share(scores, cumulative, 128) < 0.05
+    cumulative = -apart * np.arange(128, dtype=np.float32)
+    assert visited_share(scores, cumulative, 128) < 1.5 * 128 / scores.size
 
 
-def test_equal_scores_do_not_visit_everything() -> None:
-    # the first rows win in path order, the others are left after a block
-    assert visited_share(np.zeros((128, 256), np.float32), np.zeros(128, np.float32), 128) < 0.05
+def test_more_tiles_leave_less_to_visit() -> None:
+    rng = np.random.default_rng(0)
+    scores, cumulative = scores_of(rng, "normal", 128, 256), np.zeros(128, np.float32)
+    shares = [visited_share(scores, cumulative, 128, tiles=tiles) for tiles in (1, 4, 16)]
+    assert shares == sorted(shares, reverse=True)
+    assert len(set(shares)) == 3
+
+
+def test_of_equal_scores_the_first_alone_are_visited() -> None:
+    scores = np.zeros((128, 256), np.float32)
+    assert visited_share(scores, np.zeros(128, np.float32), 128) == 128 / scores.size
 
 
 def test_no_candidate_is_counted_twice() -> None:

@@ -1,4 +1,4 @@
-"""beam_sort with early termination: rows are visited in rounds and left when they cannot win."""
+"""beam_sort with early termination: what is in a tile whose maximum cannot win is not visited."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xgr.backends.cpu_ref.fast.selection import by_rank, cut, prune
+from xgr.backends.cpu_ref.fast.selection import TILES, by_rank, cut, prune
 from xgr.ops.beam_step import LEAST
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
@@ -16,16 +16,10 @@ from xgr.registry.kernel import Context, Launcher
 Tensor = NDArray[Any]
 Index = NDArray[np.int64]
 
-# above so many candidates a request, tiles are pruned by their maxima before anything is visited
-WIDE = 1 << 18
-# candidates a row in the first round; the blocks double
-FIRST_BLOCK = 2
-
 
 def space(problem: Problem, cores: int, arch: int) -> Sequence[Mapping[str, int]]:
-    """First blocks of rounds, and pruning whatever the size."""
-    rounds = [{"first_block": block, "wide": 1 << 62} for block in (1, 2, 4, 8, 16, 32)]
-    return [*rounds, {"wide": 0}]
+    """Numbers of tiles worth measuring."""
+    return [{"tiles": tiles} for tiles in (1, 2, 4, 8, 16)]
 
 
 def build(problem: Problem, context: Context) -> Launcher:
@@ -37,16 +31,16 @@ class BeamSort:
     """The launcher.
 
     Args:
-        wide: candidates of a request above which tiles are pruned.
-        first_block: candidates a row in the first round.
+        tiles: tiles for each candidate that is wanted.
 
     Attributes:
-        visited: candidates that were looked at one by one since the last `reset`.
+        visited: candidates that were looked at one by one since the last `reset`, beyond the
+            maxima of the tiles.
         candidates: candidates that there were since then.
     """
 
-    def __init__(self, wide: int = WIDE, first_block: int = FIRST_BLOCK) -> None:
-        self._wide, self._first_block = wide, first_block
+    def __init__(self, tiles: int = TILES) -> None:
+        self._tiles = tiles
         self.visited = self.candidates = 0
 
     def reset(self) -> None:
@@ -85,11 +79,7 @@ class BeamSort:
                 continue
             _clamp(total)
             self.candidates += int(np.count_nonzero(total > -np.inf))
-            ranked = (
-                self._pruned(total, width)
-                if total.size > self._wide
-                else self._rounds(total, width)
-            )
+            ranked = self._best(total.reshape(-1), width)
             chosen = np.sort(ranked) if order == "path" else ranked
             target_rows = slice(target, target + len(chosen))
             row, code[target_rows] = np.divmod(chosen, max(total.shape[1], 1))
@@ -97,76 +87,14 @@ class BeamSort:
             score[target_rows] = total.reshape(-1)[chosen]
             live_out[request] = len(chosen)
 
-    def _pruned(self, total: Tensor, width: int) -> Index:
-        """The best of one request by rank, as flat indices; tiles that cannot win are left."""
-        flat = total.reshape(-1)
-        kept = prune(flat, width)
+    def _best(self, flat: Tensor, width: int) -> Index:
+        """Indices of the best of one request, by rank."""
+        kept = prune(flat, width, self._tiles)
         if kept is None:
             kept = np.flatnonzero(flat > -np.inf)
         self.visited += len(kept)
         chosen = kept[cut(flat[kept], width)]
         return chosen[by_rank(flat[chosen])]
-
-    def _rounds(self, total: Tensor, width: int) -> Index:
-        """The same by rounds: the next block of each row is merged into the best so far.
-
-        A row is left when its next candidate ranks behind the worst of `width` that are kept:
-        what follows in the row ranks behind that one.
-        """
-        live = np.arange(len(total))
-        rest = _keys(total)
-        best_row, best_key = np.empty(0, np.int64), np.empty(0, np.int64)
-        block = max(self._first_block, -(-width // max(len(total), 1)))
-        while rest.size:
-            size = min(block, rest.shape[1])
-            if size < rest.shape[1]:
-                # the block, and behind it the row's next candidate
-                rest.partition((size - 1, size), axis=1)
-            head = rest[:, :size]
-            legal = head < ILLEGAL
-            self.visited += int(np.count_nonzero(legal))
-            row = np.broadcast_to(live[:, None], head.shape)
-            best_row = np.concatenate((best_row, row[legal]))
-            best_key = np.concatenate((best_key, head[legal]))
-            rank = np.lexsort((best_key & CODE, best_row, best_key >> 32))[:width]
-            best_row, best_key = best_row[rank], best_key[rank]
-
-            rest = rest[:, size:]
-            if rest.size:
-                goes_on = _may_win(rest[:, 0], live, best_row, best_key, width)
-                live, rest = live[goes_on], rest[goes_on]
-            block *= 2
-        chosen: Index = best_row * total.shape[1] + (best_key & CODE)
-        return chosen
-
-
-CODE = (1 << 32) - 1
-# the key of -inf; all others are less
-ILLEGAL = 0x7F800000 << 32
-
-
-def _keys(total: Tensor) -> Index:
-    """One number a candidate: ascending is score descending, then code ascending."""
-    total += np.float32(0)  # -0 becomes +0: they are equal scores
-    bits = total.view(np.int32)
-    # the bits of negative floats run backwards
-    key = np.bitwise_xor(bits, (bits >> 31) & 0x7FFFFFFF)
-    keys: Index = np.invert(key, out=key).astype(np.int64)
-    keys <<= 32
-    keys |= np.arange(total.shape[1])
-    return keys
-
-
-def _may_win(
-    upcoming: Index, live: Index, best_row: Index, best_key: Index, width: int
-) -> NDArray[np.bool_]:
-    """Rows whose next candidate ranks before the worst that is kept, or exists while some lack."""
-    if len(best_key) < width:
-        return upcoming < ILLEGAL
-    score, worst = upcoming >> 32, best_key[-1] >> 32
-    # of equal scores those of earlier rows rank first; its own row's are later codes
-    wins: NDArray[np.bool_] = (score < worst) | ((score == worst) & (live < best_row[-1]))
-    return wins
 
 
 def _clamp(total: Tensor) -> None:
