@@ -70,6 +70,10 @@ def _above_and_first(score: Scores, bound: np.float32, width: int) -> Index:
     missing = width - len(above)
     if missing <= 0 or bound == -np.inf:
         return above
+    if len(score) <= BLOCK:
+        reach = np.flatnonzero(score >= bound)
+        if len(reach) == width:  # no ties at the cut
+            return reach
     ties: list[Index] = []
     for begin in range(0, len(score), BLOCK):
         found = np.flatnonzero(score[begin : begin + BLOCK] == bound)[:missing]
