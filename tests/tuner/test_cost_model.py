@@ -10,8 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.tuner.rows import changed
-from xgr.backends.ascend import roofline
+from xgr.backends.ascend import _compat, roofline
 from xgr.cli.main import app
+from xgr.errors import Reason
 from xgr.ops import specs
 from xgr.ops.spec import Problem
 from xgr.registry.table import MEASURED, MODELLED
@@ -96,6 +97,14 @@ def test_a_device_without_cost_models_is_refused(tmp_path: Path) -> None:
     words = ("tune", "cost-model", "--device", "cpu", "--op", "beam_sort", "--out", tmp_path)
     said = cli(*words, code=1)
     assert "has no cost model: `xgr tune` measures a device that is here" in said
+
+
+def test_a_device_that_is_not_here_is_planned_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_compat, "missing", lambda: [Reason("driver", "none", "an NPU")])
+    said = cli("tune", "cost-model", "--device", "npu", "--out", tmp_path, code=1)
+    assert "or plan for a chip: --soc Ascend910B" in said
 
 
 def us(problem: Problem, shared: int) -> float:

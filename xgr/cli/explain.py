@@ -9,14 +9,13 @@ from typing import Annotated
 import typer
 
 from xgr.cli import options
-from xgr.errors import BackendMissing, InputError
+from xgr.errors import InputError
 from xgr.models.steps import Step, decode_step
 from xgr.ops import spec
 from xgr.ops.spec import Flag, OpSpec, Problem
-from xgr.registry.discover import found, load
 from xgr.registry.explain import Explanation
 from xgr.registry.select import Choice
-from xgr.runtime import Runtime, planned, runtime
+from xgr.runtime import Runtime
 
 # names in place of an op the step of a whole decode
 STEP = "decode"
@@ -28,10 +27,7 @@ def explain(
     ],
     sizes: Annotated[list[str], typer.Argument(help="Axis sizes and flags: R=512 order=rank.")],
     device: options.Device = "cpu",
-    soc: Annotated[
-        str | None,
-        typer.Option(help="Plan for this chip, which need not be here: Ascend910B1."),
-    ] = None,
+    soc: options.Soc = None,
     dtype: Annotated[str, typer.Option(help="Model dtype.")] = "float32",
     kernel: Annotated[str | None, typer.Option(help="Force this kernel.")] = None,
     as_json: options.JsonFlag = False,
@@ -40,23 +36,13 @@ def explain(
 
     Example: xgr explain beam_sort B=1 R=512 C=256 RO=128 order=rank
     """
-    rt = _here(device) if soc is None else planned(device, soc)
+    rt = options.here_or_planned(device, soc)
     if op == STEP:
         _explain_step(rt, sizes, dtype, as_json)
         return
     rt.kernels(op)  # an unknown op lists the known ones
     told = rt.explain(op, _problem(spec(op), sizes, dtype), kernel)
     typer.echo(json.dumps(told.to_json(), indent=1) if as_json else str(told))
-
-
-def _here(device: str) -> Runtime:
-    try:
-        return runtime(device)
-    except BackendMissing as error:
-        example = load(device).plans if device in found() else ""
-        if not example:
-            raise
-        raise BackendMissing(f"{error}; or plan for a chip: --soc {example}") from error
 
 
 def _explain_step(rt: Runtime, sizes: Sequence[str], dtype: str, as_json: bool) -> None:

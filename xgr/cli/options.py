@@ -11,7 +11,9 @@ import typer
 
 from xgr.bench import synthetic
 from xgr.engine import Recommender
-from xgr.errors import InputError
+from xgr.errors import BackendMissing, InputError
+from xgr.registry import discover
+from xgr.runtime import Runtime, planned, runtime
 
 Model = Annotated[Path, typer.Option(help="Checkpoint folder, Hugging Face layout.")]
 CatalogPath = Annotated[
@@ -20,6 +22,9 @@ CatalogPath = Annotated[
 BeamWidth = Annotated[str, typer.Option(help="Beams kept: one number, or one a level: 64,128,256.")]
 Items = Annotated[int, typer.Option("-k", help="Items a user.")]
 Device = Annotated[str, typer.Option(help="Device: cpu, or one that another package adds.")]
+Soc = Annotated[
+    str | None, typer.Option(help="Plan for this chip, which need not be here: Ascend910B1.")
+]
 Template = Annotated[
     str | None,
     typer.Option(help="Prompt template: plain, minionerec, lcrec or openonerec."),
@@ -118,3 +123,20 @@ def load(
         constrained=not unconstrained,
         lanes=lanes,
     )
+
+
+def here_or_planned(device: str, soc: str | None) -> Runtime:
+    """The device of this machine, or a plan for a chip that need not be here.
+
+    Raises:
+        BackendMissing: the device is not here; names a chip where its backend plans for some.
+    """
+    if soc is not None:
+        return planned(device, soc)
+    try:
+        return runtime(device)
+    except BackendMissing as error:
+        example = discover.load(device).plans if device in discover.found() else ""
+        if not example:
+            raise
+        raise BackendMissing(f"{error}; or plan for a chip: --soc {example}") from error

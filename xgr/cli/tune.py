@@ -12,7 +12,7 @@ import typer
 from xgr.cli import options, tune_engine
 from xgr.cli.progress import Bar, print_lines
 from xgr.errors import InputError
-from xgr.runtime import Runtime, planned, runtime
+from xgr.runtime import Runtime, runtime
 from xgr.tuner import cost_model, diff, report, run, write
 
 app = typer.Typer(help="Measure this device and write tuned tables.", add_completion=False)
@@ -63,9 +63,7 @@ def tune(
 @app.command("cost-model")
 def by_cost_model(
     device: options.Device = "npu",
-    soc: Annotated[
-        str | None, typer.Option(help="This chip, which need not be here: Ascend910B1.")
-    ] = None,
+    soc: options.Soc = None,
     op: Ops = None,
     problems: Problems = run.PROBLEMS,
     out: Out = None,
@@ -74,7 +72,7 @@ def by_cost_model(
 
     The tables are marked "modelled, not measured". None ships: XGR_TABLES uses them.
     """
-    rt = runtime(device) if soc is None else planned(device, soc)
+    rt = options.here_or_planned(device, soc)
     paths = _paths(rt, op, out)
     for (name, dtype), path in paths.items():
         rows = path.with_suffix(".rows.jsonl")
