@@ -5,14 +5,13 @@ They go the same way as measured rows: a journal, a fit, a table. Both say what 
 
 from __future__ import annotations
 
-from itertools import islice
 from pathlib import Path
 
 from xgr.errors import InputError
 from xgr.ops.spec import Problem
 from xgr.registry.table import MODELLED
 from xgr.runtime import Runtime
-from xgr.tuner import run, sample, space
+from xgr.tuner import run, space
 from xgr.tuner.journal import Journal, Row
 
 
@@ -29,15 +28,11 @@ def fill(rt: Runtime, op: str, dtype: str, path: Path, problems: int = run.PROBL
     Raises:
         InputError: the op has no sample, or its kernels on this device no cost model.
     """
-    if op not in sample.SAMPLED:
-        raise InputError(f"{op!r} is not tuned; tuned ops: {', '.join(sample.SAMPLED)}")
-    drawn = list(islice(sample.problems(op, dtype, rt.backend), problems))
+    drawn = run.draw(rt, op, dtype, problems)
     facts = {"environment": run.environment(rt)}
     journal = Journal(path, run.identity(rt, op, dtype, MODELLED), facts)
-    done = {(row.at, row.second) for row in journal.rows}
-    for at, second in run.order(len(drawn)):
-        if (at, second) not in done:
-            journal.add(_row(rt, drawn[at], at, second))
+    for at, second in run.missing(journal, len(drawn)):
+        journal.add(_row(rt, drawn[at], at, second))
     return journal
 
 

@@ -62,18 +62,15 @@ def measure(
         InputError: the op has no sample, or nothing to choose from on this device.
     """
     end = time.monotonic() + budget
-    if op not in sample.SAMPLED:
-        raise InputError(f"{op!r} is not tuned; tuned ops: {', '.join(sample.SAMPLED)}")
-    drawn = list(islice(sample.problems(op, dtype, rt.backend), problems))
+    drawn = draw(rt, op, dtype, problems)
     if all(len(space.candidates(rt, one)) < 2 for one in drawn):
         raise InputError(f"{op} in {dtype} leaves nothing to choose on {rt.backend.device}")
     journal = Journal(path, identity(rt, op, dtype, MEASURED), {"environment": environment(rt)})
-    done = {(row.at, row.second) for row in journal.rows}
-    todo = [one for one in order(len(drawn)) if one not in done]
+    todo = missing(journal, len(drawn))
     if space.on_device(rt) and todo:
         wanted = [drawn[at] for at, _ in todo]
         ahead.compile_ahead(rt, wanted, AHEAD * (end - time.monotonic()))
-    start, total = time.monotonic(), len(todo) + len(done)
+    start, total = time.monotonic(), len(todo) + len(journal.rows)
     stream = rt.stream()
     for count, (at, second) in enumerate(todo):
         now = time.monotonic()
@@ -84,6 +81,23 @@ def measure(
         left = min(each * (len(todo) - count - 1), end - time.monotonic())
         progress(len(journal.rows), total, max(0.0, left))
     return journal
+
+
+def draw(rt: Runtime, op: str, dtype: str, problems: int) -> list[Problem]:
+    """The first problems of an op's sample.
+
+    Raises:
+        InputError: it has none.
+    """
+    if op not in sample.SAMPLED:
+        raise InputError(f"{op!r} is not tuned; tuned ops: {', '.join(sample.SAMPLED)}")
+    return list(islice(sample.problems(op, dtype, rt.backend), problems))
+
+
+def missing(journal: Journal, problems: int) -> list[tuple[int, bool]]:
+    """Number and turn of the rows that a journal of so many problems lacks, in order."""
+    done = {(row.at, row.second) for row in journal.rows}
+    return [one for one in _order(problems) if one not in done]
 
 
 def identity(rt: Runtime, op: str, dtype: str, basis: str) -> dict[str, Any]:
@@ -116,7 +130,7 @@ def held_out(at: int) -> bool:
     return at % sample.HELD_OUT == sample.HELD_OUT - 1
 
 
-def order(problems: int) -> Iterator[tuple[int, bool]]:
+def _order(problems: int) -> Iterator[tuple[int, bool]]:
     """The sample in order; a held-out problem comes again when the next one has come."""
     before = -1
     for at in range(problems):

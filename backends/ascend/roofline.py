@@ -11,13 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xgr.backends.ascend.soc import SocSpec
-from xgr.backends.ascend.stages import stage_groups
+from xgr.backends.ascend.stages import OPERATIONS_A_BYTE, stage_counts, stage_groups
 from xgr.ops.dtype import dtype
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Config
 
 # of the chip: bytes and operations a microsecond
-BYTES, OPERATIONS = 1.6e6, 256 * 1.6e6
+BYTES = 1.6e6
+OPERATIONS = OPERATIONS_A_BYTE * BYTES
 # cores that draw all bandwidth, as a share
 SATURATING = 0.5
 # a call, and what one stream waits for another; microseconds
@@ -41,13 +42,10 @@ def stages(problem: Problem) -> tuple[Stage, Stage, Stage]:
     """The shared stage, the unshared one, and their merge."""
     a, item = problem.sizes, dtype(problem.dtype).itemsize
     vectors = a["R"] * a["H"] * a["d"] * item
-    token = a["G"] * a["d"] * 2 * item
-    per_key = 4.0 * a["R"] * a["H"] * a["d"]
-    return (
-        Stage(a["T"] * token + 2 * vectors, per_key * a["T"] / max(1, a["B"])),
-        Stage(a["R"] * a["S"] * token + 2 * vectors, per_key * a["S"]),
-        Stage(3 * vectors, 0.0),
+    shared, unshared = (
+        Stage(read + 2 * vectors, operations) for read, operations in stage_counts(problem)
     )
+    return shared, unshared, Stage(3 * vectors, 0)
 
 
 def in_turn(problem: Problem, config: Config, cores: int) -> float:

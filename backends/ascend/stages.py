@@ -48,19 +48,30 @@ def rotation(problem: Problem) -> Iterable[Reason]:
     return constraints.rotary_mul(a["H"] + a["G"], a["d"])
 
 
-def stage_work(problem: Problem) -> tuple[float, float]:
-    """Work of the shared and the unshared stage of a problem, in bytes that the stages read.
+# of a chip, in the time of a byte that is read
+OPERATIONS_A_BYTE = 256
+
+
+def stage_counts(problem: Problem) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Bytes of K/V that the shared and the unshared stage read, and operations of each.
 
     The shared stage reads each prompt once and multiplies for every beam; the unshared stage reads
-    every row's own tokens. What a stage multiplies counts as the bytes that would take as long on a
-    chip of 256 operations a byte.
+    every row's own tokens.
     """
     a, item = problem.sizes, dtype(problem.dtype).itemsize
     size = a["G"] * a["d"] * 2 * item
     per_key = 4 * a["R"] * a["H"] * a["d"]
-    shared = max(a["T"] * size, per_key * a["T"] // max(1, a["B"]) // 256)
-    unshared = max(a["R"] * a["S"] * size, per_key * a["S"] // 256)
-    return float(shared), float(unshared)
+    shared = a["T"] * size, per_key * a["T"] // max(1, a["B"])
+    return shared, (a["R"] * a["S"] * size, per_key * a["S"])
+
+
+def stage_work(problem: Problem) -> tuple[float, float]:
+    """Work of the stages as `stage_counts` has them: operations as bytes that take as long."""
+    shared, unshared = (
+        float(max(read, operations // OPERATIONS_A_BYTE))
+        for read, operations in stage_counts(problem)
+    )
+    return shared, unshared
 
 
 def stage_groups(problem: Problem, config: Config, soc: SocSpec) -> tuple[CoreGroup, CoreGroup]:

@@ -7,11 +7,10 @@ import warnings
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from tests.tuner.command import cli
 from tests.tuner.rows import changed
 from xgr.backends.ascend import _compat, roofline
-from xgr.cli.main import app
 from xgr.errors import Reason
 from xgr.ops import specs
 from xgr.ops.spec import Problem
@@ -27,12 +26,6 @@ NAME = "staged_attention.bfloat16.json"
 def staged(rows: int = 512, tokens: int = 4096, requests: int = 4) -> Problem:
     sizes = {"R": rows, "T": tokens, "B": requests, "S": 2, "H": 16, "G": 8, "d": 128}
     return Problem.of("staged_attention", "bfloat16", {"ancestors": True}, **sizes)
-
-
-def cli(*words: object, code: int = 0) -> str:
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, result.output + str(result.exception)
-    return result.output + str(result.exception or "")
 
 
 @pytest.fixture(scope="module")

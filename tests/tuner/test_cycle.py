@@ -10,17 +10,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.tuner.command import cli
 from tests.tuner.rows import LARGE, SMALL, changed, journal, problem, row, rows, runtime
 from xgr.cli.main import app
 from xgr.errors import InputError
 from xgr.tuner import run, sample, write
 from xgr.tuner.journal import Journal, read
-
-
-def cli(*words: object, code: int = 0) -> str:
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, result.output + str(result.exception)
-    return result.output
 
 
 @pytest.fixture
