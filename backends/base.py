@@ -113,6 +113,9 @@ class Backend(ABC):
     in_flight: ClassVar[int] = 1
     # how beams keep their K/V: "ancestors" or "reorder", whichever measured faster
     kv_mode: ClassVar[str] = "ancestors"
+    # norms of a model's layers come behind the products of their outputs, not before: fewer
+    # launches, where one costs as much as what it does
+    norms_behind: ClassVar[bool] = False
     # a device model that `planned` knows, as an example; empty where it knows none
     plans: ClassVar[str] = ""
 

@@ -29,7 +29,8 @@ from xgr.catalog.synthetic import random_catalogue
 from xgr.cli.output import print_table
 from xgr.engine.layout import Layout, round_up
 from xgr.engine.state import BatchState, KVCache
-from xgr.models.decoder import Activations, Decoder, Forward, Prefill, Rows, Workspace
+from xgr.models.activations import Activations, Workspace
+from xgr.models.decoder import Decoder, Forward, Prefill, Rows
 from xgr.ops.dtype import int32
 from xgr.runtime import Runtime, runtime
 

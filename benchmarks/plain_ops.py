@@ -74,18 +74,20 @@ def forward(model: str, rows: int, *, prefill: bool) -> Iterator[tuple[str, Work
     norm = {"x": floats(rows, hidden), "weight": floats(hidden), "eps": 1e-6}
     norm |= {"residual": floats(rows, hidden), "out": floats(rows, hidden)}
     yield "rms_norm", Work(4 * ITEM * rows * hidden), norm
-    gate = {"gate_up": floats(rows, 2 * inner), "out": floats(rows, inner)}
-    yield "swiglu", Work(3 * ITEM * rows * inner), gate
+    gate = {"gate_up": floats(rows, 2 * inner), "hidden": floats(rows, hidden), "eps": 1e-6}
+    gate |= {"out": floats(rows, inner)}
+    yield "normed_swiglu", Work(ITEM * rows * (3 * inner + hidden)), gate
     ids = torch.randint(VOCABULARY, (rows,), device="cuda", dtype=torch.int32)
     embed = {"ids": ids, "table": floats(VOCABULARY, hidden), "out": floats(rows, hidden)}
     yield "embed", Work(2 * ITEM * rows * hidden), embed
     rope = {
-        "qkv": floats(rows, wide), "q_norm": floats(SIZE), "k_norm": floats(SIZE), "eps": 1e-6,
+        "qkv": floats(rows, wide), "hidden": floats(rows, hidden), "eps": 1e-6,
+        "q_norm": floats(SIZE), "k_norm": floats(SIZE),
         "cos": floats(2 * TOKENS_A_PROMPT, SIZE // 2).float(),
         "sin": floats(2 * TOKENS_A_PROMPT, SIZE // 2).float(),
         "out": floats(rows, heads, SIZE),
     }  # fmt: skip
-    work = Work(2 * ITEM * rows * wide)
+    work = Work(ITEM * rows * (2 * wide + hidden))
     if prefill:
         lengths = [TOKENS_A_PROMPT] * (rows // TOKENS_A_PROMPT)
         begins = starts(lengths)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xgr.backends.ascend import constraints
+from xgr.backends.ascend.stages import rotation
 from xgr.errors import Reason
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Kernel
@@ -25,7 +26,13 @@ def attention(problem: Problem) -> Iterator[Reason]:
 PAGED_KERNELS = (
     Kernel("block_fork", "ascend.torch", f"{_ROOM}.aten.block_fork:build", priority=10),
     Kernel("block_copy", "ascend.torch", f"{_ROOM}.aten.block_copy:build", priority=10),
-    Kernel("rope_paged", "ascend.library", f"{_ROOM}.model_ops.rope_paged:build", priority=10),
+    Kernel(
+        "rope_paged",
+        "ascend.library",
+        f"{_ROOM}.model_ops.rope_paged:build",
+        priority=10,
+        rule=rotation,
+    ),
     Kernel(
         "paged_attention",
         "ascend.fia",

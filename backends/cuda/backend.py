@@ -40,6 +40,7 @@ class CudaBackend(Backend):
     default_lanes = 1
     in_flight = 2
     kv_mode = "ancestors"
+    norms_behind = True
 
     def __init__(self, interpret: bool = False) -> None:
         import torch

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.engine.world import World
+from xgr.backends.null.backend import NullBackend
 from xgr.engine import Request
 from xgr.errors import InputError
 from xgr.models.steps import decode_step
@@ -18,9 +19,11 @@ from xgr.runtime import Runtime
 
 @pytest.mark.parametrize("kv_mode", ["reorder", "ancestors"])
 @pytest.mark.parametrize("normalize", ["vocab", "children"])
+@pytest.mark.parametrize("behind", [False, True])
 def test_it_is_what_is_launched(
-    world: World, monkeypatch: pytest.MonkeyPatch, kv_mode: str, normalize: str
+    world: World, monkeypatch: pytest.MonkeyPatch, kv_mode: str, normalize: str, behind: bool
 ) -> None:
+    monkeypatch.setattr(NullBackend, "norms_behind", behind)
     launched: list[Problem] = []
     bind = Runtime.bind
 
@@ -54,7 +57,8 @@ def test_it_is_what_is_launched(
     sizes |= {"V": config.vocab_size, "P": known["P"], "K": len(engine.token_ids[-1])}
     sizes["M"] = len(engine.token_ids[-2])
     told: Counter[Problem] = Counter()
-    for one in decode_step(sizes, "bfloat16", kv_mode, normalize=normalize, qk_norm=config.qk_norm):
+    about = {"qk_norm": config.qk_norm, "norms_behind": behind}
+    for one in decode_step(sizes, "bfloat16", kv_mode, normalize=normalize, **about):
         told[one.problem] += one.times
     assert told == step
 

@@ -16,7 +16,8 @@ import xgr
 from tests.oracle.beam import load
 from tests.oracle.tiny import FAMILIES, tiny_model
 from xgr.errors import ModelError
-from xgr.models.decoder import Activations, Decoder, Prefill, Prompts, Workspace
+from xgr.models.activations import Activations, Workspace
+from xgr.models.decoder import Decoder, Prefill, Prompts
 from xgr.ops.dtype import float32, int32
 
 PROMPTS = [[1, 9, 20, 4], [1], [5, 17, 8, 2, 30, 41, 63, 0, 11, 12, 13, 14, 15, 16, 3, 7, 6]]
@@ -57,15 +58,34 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_model(tmp_path_factory.mktemp("decoder"))
 
 
+@pytest.mark.parametrize("behind", [False, True])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_hidden_states_equal_transformers(tmp_path: Path, family: str) -> None:
+def test_hidden_states_equal_transformers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, family: str, behind: bool
+) -> None:
+    monkeypatch.setattr(type(RT.backend), "norms_behind", behind)
     tiny_model(tmp_path, family)
-    hidden, _, _ = prefill(Decoder.load(RT, tmp_path), PROMPTS, [0, 4, 5], 22)
+    decoder = Decoder.load(RT, tmp_path)
+    config = decoder.config
+    biased = config.qkv_bias or config.output_bias or config.mlp_bias
+    assert decoder.norms_behind == (behind and not biased)
+    hidden, _, _ = prefill(decoder, PROMPTS, [0, 4, 5], 22)
     model = load(tmp_path).model
     for row, prompt in enumerate(PROMPTS):
         with torch.inference_mode():
             want = model(torch.tensor([prompt])).last_hidden_state[0, -1].numpy()
         np.testing.assert_allclose(hidden[row], want, rtol=1e-4, atol=1e-5)
+
+
+def test_norms_stay_before_products_in_float16(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(RT.backend), "norms_behind", True)
+    for name, behind in (("float16", False), ("bfloat16", True)):
+        decoder = Decoder.load(RT, folder, name)
+        assert decoder.norms_behind is behind
+        norms = [norm for layer in decoder.layers for norm in (layer.input_norm, layer.mlp_norm)]
+        assert all((norm is None) is behind for norm in norms)
 
 
 def test_prompts_lie_anywhere_in_the_arena(folder: Path) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from xgr.cli import options
 from xgr.errors import InputError
+from xgr.models.parameters import norms_behind
 from xgr.models.steps import Step, decode_step
 from xgr.ops import spec
 from xgr.ops.spec import Flag, OpSpec, Problem
@@ -47,7 +48,8 @@ def explain(
 
 def _explain_step(rt: Runtime, sizes: Sequence[str], dtype: str, as_json: bool) -> None:
     """The chosen kernel of every op of a decode step, and what it runs where the backend tells."""
-    steps = list(decode_step(_numbers(sizes), dtype, rt.backend.kv_mode))
+    behind = norms_behind(rt, dtype)
+    steps = list(decode_step(_numbers(sizes), dtype, rt.backend.kv_mode, norms_behind=behind))
     chosen = [(step, rt.explain(step.problem.op, step.problem)) for step in steps]
     if as_json:
         told = [{"what": s.what, "times": s.times, **e.to_json()} for s, e in chosen]

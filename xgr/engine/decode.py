@@ -14,7 +14,8 @@ from xgr.engine.layout import Layout
 from xgr.engine.paged import PagedBeams, PagedCache
 from xgr.engine.staged import StagedBeams
 from xgr.engine.state import BatchState, KVCache, Search
-from xgr.models.decoder import Binder, Decoder, Workspace
+from xgr.models.activations import Binder, Workspace
+from xgr.models.decoder import Decoder
 from xgr.ops.array import Array, Filters, Trie
 from xgr.ops.dtype import float32
 from xgr.runtime import Runtime

@@ -28,7 +28,8 @@ from xgr.engine.request import Prepared, Request
 from xgr.engine.results import Outcome, Results
 from xgr.engine.state import BatchState, Found, KVCache
 from xgr.errors import InputError
-from xgr.models.decoder import Activations, Decoder, Prefill, Workspace
+from xgr.models.activations import Activations, Workspace
+from xgr.models.decoder import Decoder, Prefill
 from xgr.ops.array import Array
 from xgr.ops.dtype import float32, int32
 from xgr.runtime import Runtime

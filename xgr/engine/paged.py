@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xgr.engine.state import BatchState, Beams
+from xgr.models.activations import Binder, Workspace
 from xgr.models.config import DecoderConfig
-from xgr.models.decoder import Binder, Decoder, Forward, Workspace
+from xgr.models.decoder import Decoder, Forward
 from xgr.models.paged import PagedRows
 from xgr.ops.array import Array
 from xgr.ops.dtype import DType, int32

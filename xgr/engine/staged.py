@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xgr.engine.state import BatchState, Beams, KVCache
-from xgr.models.decoder import Binder, Decoder, Forward, Rows, Workspace
+from xgr.models.activations import Binder, Workspace
+from xgr.models.decoder import Decoder, Forward, Rows
 from xgr.ops.array import Array
 from xgr.ops.dtype import int32
 from xgr.runtime import Runtime

@@ -8,159 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any, ClassVar, Protocol
 
+from xgr.models.activations import Activations, Binder, Workspace
 from xgr.models.parameters import Decoder
 from xgr.ops.array import Array
 from xgr.ops.dtype import float32, int32
-from xgr.registry.bind import Bound
 from xgr.runtime import Runtime
 
-# shape of a row of each array of a workspace
-Places = dict[str, tuple[int, ...]]
-# bytes that every array of a workspace begins at a multiple of
-_ALIGNED = 256
-
-__all__ = ["Activations", "Binder", "Decoder", "Forward", "Prefill", "Prompts", "Rows"]
-
-
-class Workspace:
-    """Memory of a forward's activations, asked for once; forwards that never overlap share it.
-
-    What attention reads and writes and what the MLP does are never needed at once: they lie in
-    the same place. Arrays of few rows lie close together, at the front: a small batch touches few
-    pages of memory.
-
-    Attributes:
-        rows: N, tokens or beams of the largest forward.
-    """
-
-    def __init__(self, rt: Runtime, decoder: Decoder, rows: int) -> None:
-        c, kind = decoder.config, decoder.dtype
-        stream: Places = {name: (c.hidden_size,) for name in ("hidden", "normed", "delta")}
-        attention: Places = {
-            "qkv": ((c.num_heads + 2 * c.num_kv_heads) * c.head_dim,),
-            "q": (c.num_heads, c.head_dim),
-            "attended": (c.num_heads, c.head_dim),
-        }
-        mlp: Places = {"gate_up": (2 * c.intermediate_size,), "gated": (c.intermediate_size,)}
-        self._halves = (stream | attention, stream | mlp)
-        self._granule = max(1, _ALIGNED // kind.itemsize)
-        self.rows = rows
-        self._memory = rt.empty((max(self._places(rows)[1]),), kind)
-
-    def arrays(self, rows: int) -> dict[str, Array]:
-        """By name, [rows, ...] each.
-
-        Raises:
-            ValueError: more rows than it has.
-        """
-        if rows > self.rows:
-            raise ValueError(f"{rows} rows in a workspace of {self.rows}")
-        found: dict[str, Array] = {}
-        for name, (at, shape) in self._places(rows)[0].items():
-            found[name] = self._memory[at : at + rows * prod(shape)].reshape((rows, *shape))
-        return found
-
-    def _places(self, rows: int) -> tuple[dict[str, tuple[int, tuple[int, ...]]], list[int]]:
-        """Begin and shape of a row of each array, and where each half ends."""
-        places, ends = {}, []
-        for half in self._halves:
-            at = 0
-            for name, shape in half.items():
-                places[name] = at, shape
-                at += -(-rows * prod(shape) // self._granule) * self._granule
-            ends.append(at)
-        return places, ends
-
-
-class Activations:
-    """Buffers and bound ops of a forward over a fixed number of rows, at most the workspace's.
-
-    Attributes:
-        hidden: [N, h], the residual stream; the caller embeds into it.
-        normed: [N, h], output of each norm; the final hidden states after `finish`.
-        qkv: [N, (H + 2 G) d].
-        q, attended: [N, H, d].
-    """
-
-    def __init__(self, rt: Runtime, decoder: Decoder, rows: int, workspace: Workspace) -> None:
-        self._decoder = decoder
-        self.rows = rows
-        part = workspace.arrays(rows)
-        self.hidden, self.normed, self.qkv = part["hidden"], part["normed"], part["qkv"]
-        self.q, self.attended = part["q"], part["attended"]
-        self._delta, self._gate_up, self._gated = part["delta"], part["gate_up"], part["gated"]
-        layer = decoder.layers[0]
-        bind = Binder(rt)
-        norm = {"weight": layer.input_norm, "eps": decoder.config.rms_norm_eps, "out": self.normed}
-        self._norm = bind("rms_norm", x=self.hidden, **norm)
-        self._add_norm = bind("rms_norm", x=self._delta, residual=self.hidden, **norm)
-        self._qkv = bind(
-            "linear", x=self.normed, weight=layer.qkv, bias=layer.qkv_bias, out=self.qkv
-        )
-        self._output = bind(
-            "linear",
-            x=self._flat(),
-            weight=layer.output,
-            bias=layer.output_bias,
-            out=self._delta,
-        )
-        self._up = bind(
-            "linear",
-            x=self.normed,
-            weight=layer.gate_up,
-            bias=layer.gate_up_bias,
-            out=self._gate_up,
-        )
-        self._swiglu = bind("swiglu", gate_up=self._gate_up, out=self._gated)
-        self._down = bind(
-            "linear", x=self._gated, weight=layer.down, bias=layer.down_bias, out=self._delta
-        )
-
-    def project(self, index: int) -> None:
-        """Hidden states -> qkv of layer `index`, the layer before's MLP output added first."""
-        layer, eps = self._decoder.layers[index], self._decoder.config.rms_norm_eps
-        if index == 0:
-            self._norm(x=self.hidden, weight=layer.input_norm, eps=eps, out=self.normed)
-        else:
-            self._residual_norm(layer.input_norm)
-        self._qkv(x=self.normed, weight=layer.qkv, bias=layer.qkv_bias, out=self.qkv)
-
-    def transform(self, index: int) -> None:
-        """Attention output -> output projection and MLP of layer `index`."""
-        layer = self._decoder.layers[index]
-        self._output(x=self._flat(), weight=layer.output, bias=layer.output_bias, out=self._delta)
-        self._residual_norm(layer.mlp_norm)
-        self._up(x=self.normed, weight=layer.gate_up, bias=layer.gate_up_bias, out=self._gate_up)
-        self._swiglu(gate_up=self._gate_up, out=self._gated)
-        self._down(x=self._gated, weight=layer.down, bias=layer.down_bias, out=self._delta)
-
-    def finish(self) -> Array:
-        """The final hidden states [N, h]."""
-        self._residual_norm(self._decoder.norm)
-        return self.normed
-
-    def _residual_norm(self, weight: Array) -> None:
-        eps = self._decoder.config.rms_norm_eps
-        self._add_norm(x=self._delta, residual=self.hidden, weight=weight, eps=eps, out=self.normed)
-
-    def _flat(self) -> Array:
-        c = self._decoder.config
-        flat: Array = self.attended.reshape((self.rows, c.num_heads * c.head_dim))
-        return flat
-
-
-class Binder:
-    """Binds an op to the problem that its arguments pose."""
-
-    def __init__(self, rt: Runtime) -> None:
-        self._rt = rt
-
-    def __call__(self, op: str, **arguments: Any) -> Bound:
-        """The bound op; outputs may be left out of `arguments` only if they fix no axis."""
-        return self._rt.bind(op, self._rt.problem(op, **arguments))
+__all__ = ["BeamRows", "Decoder", "Forward", "Prefill", "Prompts", "Rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +116,7 @@ class Prefill:
             "sin": d.sin,
             "q_norm": layer.q_norm,
             "k_norm": layer.k_norm,
+            "hidden": self._all.behind,
             "q_start": self._prompts.q_start,
             "prompt_start": self._prompts.prompt_start,
             "prompt_len": self._prompts.prompt_len,
@@ -420,6 +277,7 @@ class Forward:
             "sin": d.sin,
             "q_norm": layer.q_norm,
             "k_norm": layer.k_norm,
+            "hidden": self.activations.behind,
             "prompt_len": rows.prompt_len,
             "row_start": rows.row_start,
             "live": live,

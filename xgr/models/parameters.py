@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from xgr.errors import InputError
 from xgr.models.config import DecoderConfig
@@ -20,17 +21,18 @@ class Layer:
     """Weights of one layer; q, k, v and gate, up are fused along their output axis.
 
     Shapes, with Q = (H + 2 G) d: qkv [Q, h], qkv_bias [Q], output [h, H d], gate_up [2 I, h],
-    down [h, I], norms [h], q_norm and k_norm [d]. Absent parts are None.
+    down [h, I], norms [h], q_norm and k_norm [d]. Absent parts are None, and so are norms whose
+    gains qkv and gate_up hold.
     """
 
-    input_norm: Array
+    input_norm: Array | None
     qkv: Array
     qkv_bias: Array | None
     q_norm: Array | None
     k_norm: Array | None
     output: Array
     output_bias: Array | None
-    mlp_norm: Array
+    mlp_norm: Array | None
     gate_up: Array
     gate_up_bias: Array | None
     down: Array
@@ -49,6 +51,8 @@ class Decoder:
         norm: final norm [h].
         head: [V, h]; the embedding itself when tied.
         cos, sin: float32 [P, d / 2], rotary tables of every position.
+        norms_behind: the gains of the layers' norms are in the weights of qkv and gate_up, and what
+            reads these products divides them by the RMS of their input.
     """
 
     config: DecoderConfig
@@ -59,6 +63,7 @@ class Decoder:
     head: Array
     cos: Array
     sin: Array
+    norms_behind: bool = False
 
     @classmethod
     def load(
@@ -104,7 +109,17 @@ class Decoder:
         layers = tuple(loader.layer(i) for i in range(config.num_layers))
         norm = loader.tensor("model.norm.weight", (h,))
         weights.finish(tied_embeddings=config.tied_embeddings)
-        return cls(config, loader.dtype, embedding, layers, norm, head, cos, sin)
+        return cls(
+            config, loader.dtype, embedding, layers, norm, head, cos, sin, loader.norms_behind
+        )
+
+
+def norms_behind(rt: Runtime, dtype_name: str) -> bool:
+    """Whether norms come behind products where these have no bias, which would be divided too.
+
+    Sums of what is not normed may exceed the range of float16.
+    """
+    return rt.backend.norms_behind and dtype_name != "float16"
 
 
 def _rope(rt: Runtime, config: DecoderConfig, positions: int) -> tuple[Array, Array]:
@@ -121,6 +136,8 @@ class _Loader:
 
     def __init__(self, rt: Runtime, weights: Tensors, config: DecoderConfig, kind: DType) -> None:
         self._rt, self._weights, self._config, self.dtype = rt, weights, config, kind
+        biased = config.qkv_bias or config.output_bias or config.mlp_bias
+        self.norms_behind = norms_behind(rt, kind.name) and not biased
 
     def names(self) -> list[str]:
         """Every tensor that the config says must be there."""
@@ -149,25 +166,35 @@ class _Loader:
         qkv = list(zip((f"{attn}{p}_proj" for p in "qkv"), heads, strict=True))
         gate_up = [(f"{mlp}gate_proj", inner), (f"{mlp}up_proj", inner)]
         return Layer(
-            input_norm=self.tensor(f"{at}input_layernorm.weight", (h,)),
-            qkv=self._fused(qkv, h),
+            input_norm=self._norm(f"{at}input_layernorm.weight"),
+            qkv=self._fused(qkv, h, f"{at}input_layernorm.weight"),
             qkv_bias=self._fused_bias(qkv) if c.qkv_bias else None,
             q_norm=self.tensor(f"{attn}q_norm.weight", (d,)) if c.qk_norm else None,
             k_norm=self.tensor(f"{attn}k_norm.weight", (d,)) if c.qk_norm else None,
             output=self.tensor(f"{attn}o_proj.weight", (h, heads[0])),
             output_bias=self.tensor(f"{attn}o_proj.bias", (h,)) if c.output_bias else None,
-            mlp_norm=self.tensor(f"{at}post_attention_layernorm.weight", (h,)),
-            gate_up=self._fused(gate_up, h),
+            mlp_norm=self._norm(f"{at}post_attention_layernorm.weight"),
+            gate_up=self._fused(gate_up, h, f"{at}post_attention_layernorm.weight"),
             gate_up_bias=self._fused_bias(gate_up) if c.mlp_bias else None,
             down=self.tensor(f"{mlp}down_proj.weight", (h, inner)),
             down_bias=self.tensor(f"{mlp}down_proj.bias", (h,)) if c.mlp_bias else None,
         )
 
-    def _fused(self, parts: Sequence[tuple[str, int]], columns: int) -> Array:
+    def _norm(self, name: str) -> Array | None:
+        return None if self.norms_behind else self.tensor(name, (self._config.hidden_size,))
+
+    def _fused(self, parts: Sequence[tuple[str, int]], columns: int, norm: str) -> Array:
+        """Products of the output of a norm; with its gain where it comes behind them."""
         whole = self._rt.empty((sum(rows for _, rows in parts), columns), self.dtype)
+        gain: Any = 1
+        if self.norms_behind:
+            # a copy: the next tensor may be in the same place
+            gain = self._weights.take(norm, (columns,)).astype("float32", copy=True)
         at = 0
         for name, rows in parts:
             host = self._weights.take(f"{name}.weight", (rows, columns))
+            if self.norms_behind:
+                host = host.astype("float32") * gain
             self._rt.write(whole[at : at + rows], host)
             at += rows
         return whole

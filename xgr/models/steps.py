@@ -48,6 +48,7 @@ def decode_step(
     *,
     normalize: str = "vocab",
     qk_norm: bool = True,
+    norms_behind: bool = False,
     last: bool = True,
 ) -> Iterator[Step]:
     """From the beams of one level to those of the next: K/V follows, forward, head, beam step.
@@ -58,6 +59,7 @@ def decode_step(
         kv_mode: "reorder" or "ancestors".
         normalize: as the engine's.
         qk_norm: query and key heads pass a norm, as in Qwen3.
+        norms_behind: norms come behind products, as the backend says.
         last: the step of the last level, whose beams are ranked.
 
     Raises:
@@ -76,10 +78,14 @@ def decode_step(
     def linear(inner: int, outer: int) -> Problem:
         return Problem.of("linear", dtype, {"bias": False}, N=rows, I=inner, O=outer)
 
+    def added(inner: int) -> Problem:
+        return Problem.of("linear_add", dtype, N=rows, I=inner, O=a["h"])
+
     def norm(residual: bool) -> Problem:
         return of("rms_norm", "h", {"residual": residual}, N=rows)
 
-    norms = {"q_norm": qk_norm, "k_norm": qk_norm}
+    norms = {"q_norm": qk_norm, "k_norm": qk_norm, "hidden": norms_behind}
+    turned = "R S H G d B P h" if norms_behind else "R S H G d B P"
     follows = {"ancestors": kv_mode == "ancestors"}
     if kv_mode == "ancestors":
         ints = Problem.of("beam_ancestors", "float32", {}, R=rows, S=a["S"], B=a["B"])
@@ -87,18 +93,26 @@ def decode_step(
     else:
         yield Step("K/V of all layers follows the beams", of("kv_reorder", "L R S G d B"))
     yield Step("tokens of the beams", of("embed", "V h", {"map": True}, N=rows, M=a["M"]))
-    yield Step("norm of the first layer", norm(False))
-    if layers > 1:
-        yield Step("norm of a layer, MLP output added", norm(True), layers - 1)
+    if not norms_behind:
+        yield Step("norm of the first layer", norm(False))
+        if layers > 1:
+            yield Step("norm of a layer, MLP output added", norm(True), layers - 1)
     yield Step("query, key and value", linear(a["h"], heads + 2 * a["G"] * a["d"]), layers)
-    yield Step("rotation and K/V write", of("rope_kv", "R S H G d B P", norms), layers)
+    yield Step("rotation and K/V write", of("rope_kv", turned, norms), layers)
     yield Step("attention", of("staged_attention", "R H G d T S B", follows), layers)
-    yield Step("output projection", linear(heads, a["h"]), layers)
-    yield Step("norm of the MLP, attention added", norm(True), layers)
-    yield Step("gate and up", linear(a["h"], 2 * a["I"]), layers)
-    yield Step("gate", of("swiglu", "I", N=rows), layers)
-    yield Step("down", linear(a["I"], a["h"]), layers)
-    yield Step("final norm", norm(True))
+    up = Step("gate and up", linear(a["h"], 2 * a["I"]), layers)
+    if norms_behind:
+        yield Step("output projection, added", added(heads), layers)
+        yield up
+        yield Step("norm and gate", of("normed_swiglu", "I h", N=rows), layers)
+        yield Step("down, added", added(a["I"]), layers)
+    else:
+        yield Step("output projection", linear(heads, a["h"]), layers)
+        yield Step("norm of the MLP, attention added", norm(True), layers)
+        yield up
+        yield Step("gate", of("swiglu", "I", N=rows), layers)
+        yield Step("down", linear(a["I"], a["h"]), layers)
+    yield Step("final norm", norm(not norms_behind))
     yield Step("logits of the level", of("linear_logits", "R K h"))
     if normalize == "vocab":
         yield Step("log-sum-exp of the head", of("linear_lse", "R V h"))

@@ -60,6 +60,15 @@ def both(*rules: Compare) -> Compare:
     return compare
 
 
+def either(flag: str, rule: Compare, other: Compare) -> Compare:
+    """A rule for cases with a flag, and one for the others."""
+
+    def compare(case: Case, inputs: Values, expected: Values, got: Values) -> Sequence[str]:
+        return (rule if case.flags.get(flag) else other)(case, inputs, expected, got)
+
+    return compare
+
+
 def _disagreement(
     name: str, expected: NDArray[Any], got: NDArray[Any], absolute: float, relative: float
 ) -> list[str]:

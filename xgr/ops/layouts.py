@@ -67,6 +67,15 @@ def rotation(rng: np.random.Generator, case: Case, positions: int) -> dict[str, 
     return values
 
 
+def stream(rng: np.random.Generator, case: Case, unread: NDArray[np.bool_]) -> dict[str, Array]:
+    """Hidden [rows, n] of standard deviation 3 where the flag `hidden` is an n; NaN if unread."""
+    if not case.flags.get("hidden"):
+        return {}
+    values = 3 * rng.standard_normal((len(unread), int(case.flags["hidden"])))
+    values[unread] = np.nan
+    return {"hidden": values.astype(NUMPY_TYPES[case.dtype])}
+
+
 def rows(case: Case, rng: np.random.Generator) -> dict[str, Ints]:
     """row_start [B + 1] of ragged widths and live [B] of a case with axes R and B."""
     requests = case.sizes["B"]

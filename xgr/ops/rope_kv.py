@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from xgr.ops import layouts
-from xgr.ops.compare import both, close, exact
+from xgr.ops.compare import both, close, either, exact
 from xgr.ops.dtype import MODEL_DTYPES, dtype
 from xgr.ops.spec import Arg, Case, OpSpec, Problem, Scalar, Values
 
@@ -22,7 +22,8 @@ def flops(problem: Problem) -> int:
 def bytes_moved(problem: Problem) -> int:
     """Least bytes to move."""
     a, item = problem.sizes, dtype(problem.dtype).itemsize
-    return 2 * item * a["R"] * (a["H"] + 2 * a["G"]) * a["d"]
+    each = 2 * (a["H"] + 2 * a["G"]) * a["d"] + a.get("h", 0)
+    return item * a["R"] * each
 
 
 def cases() -> Iterable[Case]:
@@ -32,6 +33,10 @@ def cases() -> Iterable[Case]:
     for kind in MODEL_DTYPES:
         yield case(kind, step=1, norm=True, spare=4)
         yield case(kind, step=2, norm=False, strided=True)
+        yield case(kind, step=1, norm=True, hidden=40)
+    for width in (1, 1024, 1025):
+        yield case("bfloat16", R=7, step=0, norm=False, hidden=width)
+    yield case(step=1, norm=False, hidden=64, strided=True)
     for size in (16, 96, 128, 256):
         yield case("bfloat16", R=7, d=size, step=0, norm=True)
     for heads, groups in ((3, 3), (16, 1), (12, 4)):
@@ -57,11 +62,13 @@ def build(case: Case) -> Values:
     longest = 1 if case.flags.get("prompt") == "empty" else 50
     prompt_len = rng.integers(0, longest, a["B"]).astype(np.int32)
     qkv = layouts.heads(rng, case, a["R"])
-    qkv[layouts.dead(batch, a["R"])] = np.nan
+    dead = layouts.dead(batch, a["R"])
+    qkv[dead] = np.nan
     if case.flags.get("nan"):
         qkv[0] = np.nan
     return {
         "qkv": qkv,
+        **layouts.stream(rng, case, dead),
         **layouts.rotation(rng, case, int(prompt_len.max()) + step + 1),
         "prompt_len": prompt_len,
         **batch,
@@ -79,7 +86,8 @@ SPEC = OpSpec(
         "RMS-normalised over d (when q_norm / k_norm are given), rotated by the position "
         "prompt_len[b] + step (rotate-half form, as Llama and Qwen), q is written to "
         "out[r], k and v to slot `step` of the unshared cache. Dead rows: out = 0, cache "
-        "untouched."
+        "untouched. With hidden, the rows that qkv is a product of, qkv[r] counts divided by "
+        "sqrt(mean(hidden[r]^2) + eps): their norm comes behind the product."
     ),
     args=(
         Arg("qkv", "R Q"),
@@ -87,6 +95,7 @@ SPEC = OpSpec(
         Arg("sin", "P F", "float32"),
         Arg("q_norm", "d", optional=True),
         Arg("k_norm", "d", optional=True),
+        Arg("hidden", "R h", optional=True),
         Arg("prompt_len", "B", "int32"),
         Arg("row_start", "B1", "int32"),
         Arg("live", "B", "int32"),
@@ -99,7 +108,7 @@ SPEC = OpSpec(
     bytes=bytes_moved,
     cases=cases,
     build=build,
-    compare=both(close("out", "k"), exact("v")),
+    compare=both(close("out", "k"), either("hidden", close("v"), exact("v"))),
     derived={
         "B1": lambda a: a["B"] + 1,
         "F": lambda a: a["d"] // 2,

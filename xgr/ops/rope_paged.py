@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from xgr.ops import layouts, paging
-from xgr.ops.compare import both, close, exact
+from xgr.ops.compare import both, close, either, exact
 from xgr.ops.dtype import MODEL_DTYPES, dtype
 from xgr.ops.spec import Arg, Case, OpSpec, Problem, Scalar, Values
 
@@ -22,7 +22,8 @@ def flops(problem: Problem) -> int:
 def bytes_moved(problem: Problem) -> int:
     """Least bytes to move."""
     a, item = problem.sizes, dtype(problem.dtype).itemsize
-    return 2 * item * a["R"] * (a["H"] + 2 * a["G"]) * a["d"]
+    each = 2 * (a["H"] + 2 * a["G"]) * a["d"] + a.get("h", 0)
+    return item * a["R"] * each
 
 
 def cases() -> Iterable[Case]:
@@ -32,6 +33,8 @@ def cases() -> Iterable[Case]:
     for kind in MODEL_DTYPES:
         yield case(kind, step=1, norm=True, spare=4)
         yield case(kind, step=2, norm=False, strided=True)
+        yield case(kind, step=1, norm=True, hidden=40)
+    yield case("bfloat16", step=1, norm=False, hidden=1025)
     for tokens in (1, 2, 16):
         yield case("bfloat16", BT=tokens, step=1, norm=True, live="all")
     for size in (16, 96, 128, 256):
@@ -60,6 +63,7 @@ def build(case: Case) -> Values:
     qkv[dead] = np.nan
     return {
         "qkv": qkv,
+        **layouts.stream(rng, case, dead),
         **layouts.rotation(rng, case, int(prompt_len.max()) + step + 1),
         "block_table": table,
         "prompt_len": prompt_len,
@@ -84,6 +88,7 @@ SPEC = OpSpec(
         Arg("sin", "P F", "float32"),
         Arg("q_norm", "d", optional=True),
         Arg("k_norm", "d", optional=True),
+        Arg("hidden", "R h", optional=True),
         Arg("block_table", "R MB", "int32"),
         Arg("prompt_len", "B", "int32"),
         Arg("row_start", "B1", "int32"),
@@ -97,7 +102,7 @@ SPEC = OpSpec(
     bytes=bytes_moved,
     cases=cases,
     build=build,
-    compare=both(close("out", "k"), exact("v")),
+    compare=both(close("out", "k"), either("hidden", close("v"), exact("v"))),
     derived={
         "B1": lambda a: a["B"] + 1,
         "F": lambda a: a["d"] // 2,

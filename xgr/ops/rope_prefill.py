@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from xgr.ops import layouts
-from xgr.ops.compare import both, close, exact
+from xgr.ops.compare import both, close, either, exact
 from xgr.ops.dtype import MODEL_DTYPES, dtype
 from xgr.ops.spec import Arg, Case, OpSpec, Problem, Scalar, Values
 
@@ -22,7 +22,8 @@ def flops(problem: Problem) -> int:
 def bytes_moved(problem: Problem) -> int:
     """Least bytes to move."""
     a, item = problem.sizes, dtype(problem.dtype).itemsize
-    return 2 * item * a["N"] * (a["H"] + 2 * a["G"]) * a["d"]
+    each = 2 * (a["H"] + 2 * a["G"]) * a["d"] + a.get("h", 0)
+    return item * a["N"] * each
 
 
 def cases() -> Iterable[Case]:
@@ -32,6 +33,9 @@ def cases() -> Iterable[Case]:
     for kind in MODEL_DTYPES:
         yield case(kind, norm=True)
         yield case(kind, norm=False, cached=True, strided=True)
+        yield case(kind, norm=True, hidden=40)
+    yield case("bfloat16", norm=False, cached=True, hidden=1025)
+    yield case(norm=False, hidden=64, strided=True)
     for size in (16, 96, 128, 256):
         yield case("bfloat16", T=20, B=1, d=size, norm=True)
     for heads, groups in ((3, 3), (16, 1), (12, 4)):
@@ -48,9 +52,11 @@ def build(case: Case) -> Values:
     batch = layouts.prompts(case, rng)
     batch |= layouts.queries(case, batch, rng)
     qkv = layouts.heads(rng, case, case.sizes["N"])
-    qkv[batch["q_start"][-1] :] = np.nan
+    nobody = np.arange(case.sizes["N"]) >= batch["q_start"][-1]
+    qkv[nobody] = np.nan
     return {
         "qkv": qkv,
+        **layouts.stream(rng, case, nobody),
         **layouts.rotation(rng, case, max(1, int(batch["prompt_len"].max()))),
         **batch,
         "k": layouts.normal(rng, case, "T G d"),
@@ -73,6 +79,7 @@ SPEC = OpSpec(
         Arg("sin", "P F", "float32"),
         Arg("q_norm", "d", optional=True),
         Arg("k_norm", "d", optional=True),
+        Arg("hidden", "N h", optional=True),
         Arg("q_start", "B1", "int32"),
         Arg("prompt_start", "B", "int32"),
         Arg("prompt_len", "B", "int32"),
@@ -85,7 +92,7 @@ SPEC = OpSpec(
     bytes=bytes_moved,
     cases=cases,
     build=build,
-    compare=both(close("out", "k"), exact("v")),
+    compare=both(close("out", "k"), either("hidden", close("v"), exact("v"))),
     derived={
         "B1": lambda a: a["B"] + 1,
         "F": lambda a: a["d"] // 2,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xgr.backends.cpu_ref.arrays import Array
+from xgr.backends.cpu_ref.arrays import Array, Floats
 from xgr.backends.cpu_ref.scratch import scratch
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
@@ -33,12 +33,17 @@ def _launch(
             residual[...] = total
         x = residual
     source = scratch.float32("x", x)
-    mean = np.vecdot(source, source)
-    mean *= 1 / x.shape[1]
-    mean += eps
-    inverse = np.reciprocal(np.sqrt(mean, out=mean), out=mean)
     product = scratch.target("out", out)
-    np.multiply(source, inverse[:, None], out=product)
+    np.multiply(source, inverse_rms(source, eps)[:, None], out=product)
     product *= scratch.float32("weight", weight)
     if product is not out:
         out[...] = product
+
+
+def inverse_rms(rows: Floats, eps: float) -> Floats:
+    """1 / sqrt(mean of squares + eps) of each row, [n]."""
+    mean: Floats = np.vecdot(rows, rows)
+    mean *= 1 / rows.shape[-1]
+    mean += eps
+    np.reciprocal(np.sqrt(mean, out=mean), out=mean)
+    return mean

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from xgr.backends.cpu_ref.arrays import Array
-from xgr.backends.cpu_ref.fast.rotary import BLOCK, Rotary
+from xgr.backends.cpu_ref.fast.rotary import BLOCK, Rotary, heads_of
 from xgr.backends.cpu_ref.rows import dead_rows, live_rows
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
@@ -33,9 +33,10 @@ def _launch(
     eps: float,
     q_norm: Array | None = None,
     k_norm: Array | None = None,
+    hidden: Array | None = None,
 ) -> None:
     (count, heads, size), (tokens, groups) = out.shape, k.shape[1:3]
-    packed = qkv.reshape(count, heads + 2 * groups, size)
+    packed = heads_of(qkv.reshape(count, heads + 2 * groups, size), hidden, eps)
     rotary = Rotary((heads, groups), (q_norm, k_norm), eps)
     position = prompt_len + step
     a, b = rotary.coefficients(cos[position], sin[position])

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from xgr.backends.cpu_ref.arrays import Array
-from xgr.backends.cpu_ref.fast.rotary import BLOCK, Rotary
+from xgr.backends.cpu_ref.fast.rotary import BLOCK, Rotary, heads_of
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
@@ -32,9 +32,10 @@ def _launch(
     eps: float,
     q_norm: Array | None = None,
     k_norm: Array | None = None,
+    hidden: Array | None = None,
 ) -> None:
     (count, heads, size), groups = out.shape, k.shape[1]
-    packed = qkv.reshape(count, heads + 2 * groups, size)
+    packed = heads_of(qkv.reshape(count, heads + 2 * groups, size), hidden, eps)
     rotary = Rotary((heads, groups), (q_norm, k_norm), eps)
     bounds = q_start.tolist()
     prompts = zip(prompt_start.tolist(), prompt_len.tolist(), strict=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from xgr.backends.cpu_ref.arrays import Array, Floats
+from xgr.backends.cpu_ref.fast.rms_norm import inverse_rms
 from xgr.backends.cpu_ref.scratch import scratch
 
 # rows at a time: everything that they touch stays in the second-level cache
@@ -82,3 +83,13 @@ class Rotary:
             if weight is None:
                 mean[:, part] = 1
         return mean
+
+
+def heads_of(packed: Array, hidden: Array | None, eps: float) -> Array:
+    """Heads [n, H + 2 G, d] as they are, or a workspace of them over the RMS of `hidden` [n, h]."""
+    if hidden is None:
+        return packed
+    scale = inverse_rms(scratch.float32("hidden", hidden), eps)[:, None, None]
+    normed = scratch("normed", packed.shape)
+    np.multiply(scratch.float32("packed", packed), scale, out=normed)
+    return normed

@@ -23,13 +23,13 @@ def _launch(*, gate_up: Array, out: Array) -> None:
     block = max(1, BLOCK // size)
     for lo in range(0, rows, block):
         part = slice(lo, lo + block)
-        gate = scratch.float32("gate", gate_up[part, :size])
-        up = scratch.float32("up", gate_up[part, size:])
-        target = out[part]
-        _gate(scratch("sigmoid", gate.shape), gate, up, scratch.target("out", target), target)
+        halves = gate_up[part, :size], gate_up[part, size:]
+        gated(scratch.float32("gate", halves[0]), scratch.float32("up", halves[1]), out[part])
 
 
-def _gate(sigmoid: Floats, gate: Floats, up: Floats, product: Floats, out: Array) -> None:
+def gated(gate: Floats, up: Floats, out: Array) -> None:
+    """Gate and up of some rows -> their output."""
+    sigmoid, product = scratch("sigmoid", gate.shape), scratch.target("out", out)
     np.negative(gate, out=sigmoid)
     np.exp(sigmoid, out=sigmoid)
     sigmoid += 1

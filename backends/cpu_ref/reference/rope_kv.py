@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xgr.backends.cpu_ref.arrays import Array
-from xgr.backends.cpu_ref.reference.rotary import rotated
+from xgr.backends.cpu_ref.reference.rotary import heads_of, rotated
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
@@ -28,10 +28,11 @@ def rope_kv(
     eps: float,
     q_norm: Array | None = None,
     k_norm: Array | None = None,
+    hidden: Array | None = None,
 ) -> None:
     """Each live row is the token at position prompt_len + step."""
     (rows, heads, size), groups = out.shape, k.shape[2]
-    parts = qkv.reshape(rows, heads + 2 * groups, size)  # query, key, value heads
+    parts = heads_of(qkv.reshape(rows, heads + 2 * groups, size), hidden, eps)
     out[...] = 0
     for b in range(live.size):
         angle = cos[prompt_len[b] + step], sin[prompt_len[b] + step]  # [F] each

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xgr.backends.cpu_ref.arrays import Array
-from xgr.backends.cpu_ref.reference.rotary import rotated
+from xgr.backends.cpu_ref.reference.rotary import heads_of, rotated
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
@@ -29,10 +29,11 @@ def rope_paged(
     eps: float,
     q_norm: Array | None = None,
     k_norm: Array | None = None,
+    hidden: Array | None = None,
 ) -> None:
     """Each live row is the token at position prompt_len + step of its table."""
     (rows, heads, size), (tokens, groups) = out.shape, k.shape[1:3]
-    parts = qkv.reshape(rows, heads + 2 * groups, size)  # query, key, value heads
+    parts = heads_of(qkv.reshape(rows, heads + 2 * groups, size), hidden, eps)
     out[...] = 0
     for b in range(live.size):
         position = prompt_len[b] + step

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xgr.backends.cpu_ref.arrays import Array
-from xgr.backends.cpu_ref.reference.rotary import rotated
+from xgr.backends.cpu_ref.reference.rotary import heads_of, rotated
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
@@ -27,10 +27,11 @@ def rope_prefill(
     eps: float,
     q_norm: Array | None = None,
     k_norm: Array | None = None,
+    hidden: Array | None = None,
 ) -> None:
     """The tokens of a request are the last ones of its prompt."""
     (rows, heads, size), groups = out.shape, k.shape[1]
-    parts = qkv.reshape(rows, heads + 2 * groups, size)  # query, key, value heads
+    parts = heads_of(qkv.reshape(rows, heads + 2 * groups, size), hidden, eps)
     out[...] = 0
     for b in range(prompt_len.size):
         first = prompt_len[b] - (q_start[b + 1] - q_start[b])  # position of the first token

@@ -8,7 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
-from xgr.backends.cuda.model_ops.rotary import WARPS, blocks, load_heads, rotate_heads
+from xgr.backends.cuda.model_ops.norm_behind import load_row, row_stride
+from xgr.backends.cuda.model_ops.rotary import divide, load_heads, rotate_heads
 from xgr.backends.cuda.rows import of_request
 from xgr.backends.cuda.strides import need_dense_rows
 from xgr.ops.spec import Problem
@@ -19,9 +20,8 @@ def build(problem: Problem, context: Context) -> Launcher:
     """Rows, heads and requests are fixed; lengths, tables and `live` are read on the device."""
     sizes = problem.sizes
     requests, tokens = sizes["B"], sizes["BT"]
-    heads, groups, size = sizes["H"], sizes["G"], sizes["d"]
-    (block_h, block_f), parts = blocks(heads, groups, size)
-    block_b, grid = triton.next_power_of_2(requests), (sizes["R"], parts)
+    constants, parts = divide(problem)
+    grid = sizes["R"], parts
 
     def rope_paged(
         *,
@@ -39,20 +39,20 @@ def build(problem: Problem, context: Context) -> Launcher:
         eps: float,
         q_norm: torch.Tensor | None = None,
         k_norm: torch.Tensor | None = None,
+        hidden: torch.Tensor | None = None,
     ) -> None:
         need_dense_rows(
             "rope_paged",
             qkv=qkv, cos=cos, sin=sin, block_table=block_table, prompt_len=prompt_len,
             row_start=row_start, live=live, k=k, v=v, out=out, q_norm=q_norm, k_norm=k_norm,
+            hidden=hidden,
         )  # fmt: skip
         _rope_paged[grid](
             qkv, cos, sin, cos if q_norm is None else q_norm, cos if k_norm is None else k_norm,
-            block_table, prompt_len, row_start, live, k, v, out,
-            qkv.stride(0), cos.stride(0), sin.stride(0), block_table.stride(0),
+            hidden, block_table, prompt_len, row_start, live, k, v, out,
+            qkv.stride(0), row_stride(hidden), cos.stride(0), sin.stride(0), block_table.stride(0),
             *k.stride()[:3], *v.stride()[:3], *out.stride()[:2], step, eps, requests,
-            TOKENS=tokens, H=heads, G=groups, D=size,
-            NORM_Q=q_norm is not None, NORM_K=k_norm is not None,
-            BLOCK_B=block_b, BLOCK_H=block_h, BLOCK_F=block_f, num_warps=WARPS,
+            TOKENS=tokens, **constants,
         )  # fmt: skip
 
     return rope_paged
@@ -60,12 +60,12 @@ def build(problem: Problem, context: Context) -> Launcher:
 
 @triton.jit(do_not_specialize=["step", "requests"])
 def _rope_paged(
-    qkv, cos, sin, q_norm, k_norm, table, prompt_len, row_start, live, k, v, out,
-    qkv_row, cos_row, sin_row, table_row, k_block, k_token, k_head, v_block, v_token, v_head,
-    out_row, out_head, step, eps, requests,
-    TOKENS: tl.constexpr, H: tl.constexpr, G: tl.constexpr, D: tl.constexpr,
+    qkv, cos, sin, q_norm, k_norm, hidden, table, prompt_len, row_start, live, k, v, out,
+    qkv_row, hidden_row, cos_row, sin_row, table_row, k_block, k_token, k_head,
+    v_block, v_token, v_head, out_row, out_head, step, eps, requests,
+    TOKENS: tl.constexpr, H: tl.constexpr, G: tl.constexpr, D: tl.constexpr, h: tl.constexpr,
     NORM_Q: tl.constexpr, NORM_K: tl.constexpr,
-    BLOCK_B: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_F: tl.constexpr,
+    BLOCK_B: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_F: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     row, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
     # all that is read at once comes before what waits for it
@@ -76,14 +76,15 @@ def _rope_paged(
     lives = tl.load(live + at, mask=mine, other=0)
     lengths = tl.load(prompt_len + at, mask=mine, other=0)
     low, high = load_heads(qkv + row * qkv_row, part, H, G, D, BLOCK_H, BLOCK_F)
+    normed = load_row(hidden, row * hidden_row, h, BLOCK_N)
     b = tl.sum((ends <= row).to(tl.int32), axis=0)
     alive = row < of_request(starts + lives, b, BLOCK_B)
     position = of_request(lengths, b, BLOCK_B) + step
     block = tl.load(table + row * table_row + position // TOKENS, mask=alive, other=0)
     block, within, position = block.to(tl.int64), position % TOKENS, position.to(tl.int64)
     rotate_heads(
-        low, high, cos + position * cos_row, sin + position * sin_row, q_norm, k_norm,
+        low, high, normed, cos + position * cos_row, sin + position * sin_row, q_norm, k_norm,
         out + row * out_row, k + block * k_block + within * k_token,
         v + block * v_block + within * v_token, out_head, k_head, v_head, alive, eps, part,
-        H, G, D, NORM_Q, NORM_K, BLOCK_H, BLOCK_F,
+        H, G, D, h, NORM_Q, NORM_K, BLOCK_H, BLOCK_F,
     )  # fmt: skip

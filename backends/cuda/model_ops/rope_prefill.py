@@ -10,7 +10,8 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents
 
 from xgr.backends.cuda.device import chains
-from xgr.backends.cuda.model_ops.rotary import WARPS, blocks, load_heads, rotate_heads
+from xgr.backends.cuda.model_ops.norm_behind import load_row, row_stride
+from xgr.backends.cuda.model_ops.rotary import divide, load_heads, rotate_heads
 from xgr.backends.cuda.rows import of_request
 from xgr.backends.cuda.strides import need_dense_rows
 from xgr.ops.spec import Problem
@@ -21,9 +22,8 @@ def build(problem: Problem, context: Context) -> Launcher:
     """Tokens, heads and requests are fixed; where prompts lie is read on the device."""
     sizes = problem.sizes
     requests = sizes["B"]
-    heads, groups, size = sizes["H"], sizes["G"], sizes["d"]
-    (block_h, block_f), parts = blocks(heads, groups, size)
-    block_b, grid = triton.next_power_of_2(requests), (sizes["N"], parts)
+    constants, parts = divide(problem)
+    grid = sizes["N"], parts
     chained = chains()
 
     def rope_prefill(
@@ -40,20 +40,20 @@ def build(problem: Problem, context: Context) -> Launcher:
         eps: float,
         q_norm: torch.Tensor | None = None,
         k_norm: torch.Tensor | None = None,
+        hidden: torch.Tensor | None = None,
     ) -> None:
         need_dense_rows(
             "rope_prefill",
             qkv=qkv, cos=cos, sin=sin, q_start=q_start, prompt_start=prompt_start,
             prompt_len=prompt_len, k=k, v=v, out=out, q_norm=q_norm, k_norm=k_norm,
+            hidden=hidden,
         )  # fmt: skip
         _rope_prefill[grid](
             qkv, cos, sin, cos if q_norm is None else q_norm, cos if k_norm is None else k_norm,
-            q_start, prompt_start, prompt_len, k, v, out,
-            qkv.stride(0), cos.stride(0), sin.stride(0),
+            hidden, q_start, prompt_start, prompt_len, k, v, out,
+            qkv.stride(0), row_stride(hidden), cos.stride(0), sin.stride(0),
             *k.stride()[:2], *v.stride()[:2], *out.stride()[:2], eps, requests,
-            H=heads, G=groups, D=size, NORM_Q=q_norm is not None, NORM_K=k_norm is not None,
-            BLOCK_B=block_b, BLOCK_H=block_h, BLOCK_F=block_f,
-            CHAINED=chained, num_warps=WARPS,
+            CHAINED=chained, **constants,
         )  # fmt: skip
 
     return rope_prefill
@@ -61,11 +61,12 @@ def build(problem: Problem, context: Context) -> Launcher:
 
 @triton.jit(do_not_specialize=["requests"])
 def _rope_prefill(
-    qkv, cos, sin, q_norm, k_norm, q_start, prompt_start, prompt_len, k, v, out,
-    qkv_row, cos_row, sin_row, k_row, k_head, v_row, v_head, out_row, out_head, eps, requests,
-    H: tl.constexpr, G: tl.constexpr, D: tl.constexpr, NORM_Q: tl.constexpr, NORM_K: tl.constexpr,
-    BLOCK_B: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_F: tl.constexpr,
-    CHAINED: tl.constexpr,
+    qkv, cos, sin, q_norm, k_norm, hidden, q_start, prompt_start, prompt_len, k, v, out,
+    qkv_row, hidden_row, cos_row, sin_row, k_row, k_head, v_row, v_head, out_row, out_head,
+    eps, requests,
+    H: tl.constexpr, G: tl.constexpr, D: tl.constexpr, h: tl.constexpr,
+    NORM_Q: tl.constexpr, NORM_K: tl.constexpr, CHAINED: tl.constexpr,
+    BLOCK_B: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_F: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     if CHAINED:
         gdc_launch_dependents()  # attention's prologue runs meanwhile
@@ -77,14 +78,15 @@ def _rope_prefill(
     starts = tl.load(prompt_start + at, mask=mine, other=0)
     lengths = tl.load(prompt_len + at, mask=mine, other=0)
     low, high = load_heads(qkv + row * qkv_row, part, H, G, D, BLOCK_H, BLOCK_F)
+    normed = load_row(hidden, row * hidden_row, h, BLOCK_N)
     b = tl.sum((ends <= row).to(tl.int32), axis=0)
     alive = b < requests
     # the tokens of a request are the last ones of its prompt
     position = of_request(lengths - ends, b, BLOCK_B) + row
     target = of_request(starts, b, BLOCK_B) + position
     rotate_heads(
-        low, high, cos + position * cos_row, sin + position * sin_row, q_norm, k_norm,
+        low, high, normed, cos + position * cos_row, sin + position * sin_row, q_norm, k_norm,
         out + row * out_row, k + target * k_row, v + target * v_row, out_head, k_head, v_head,
         alive, eps, part,
-        H, G, D, NORM_Q, NORM_K, BLOCK_H, BLOCK_F,
+        H, G, D, h, NORM_Q, NORM_K, BLOCK_H, BLOCK_F,
     )  # fmt: skip

@@ -11,14 +11,23 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from xgr.backends.cuda.model_ops.norm_behind import inverse_rms
+from xgr.ops.spec import Problem
+
 PAIRS, WARPS = 512, 2
 
 
-def blocks(heads: int, groups: int, size: int) -> tuple[tuple[int, int], int]:
-    """(heads, pairs of a head) that a program holds, and how many programs a token needs."""
-    every, pairs = heads + 2 * groups, triton.next_power_of_2(size // 2)
+def divide(problem: Problem) -> tuple[dict[str, int], int]:
+    """What a kernel is compiled for, and how many programs a token needs."""
+    a = problem.sizes
+    every, pairs = a["H"] + 2 * a["G"], triton.next_power_of_2(a["d"] // 2)
     some = min(max(PAIRS // pairs, 1), triton.next_power_of_2(every))
-    return (some, pairs), triton.cdiv(every, some)
+    constants = {"H": a["H"], "G": a["G"], "D": a["d"], "BLOCK_H": some, "BLOCK_F": pairs}
+    constants |= {"NORM_Q": problem.flag("q_norm"), "NORM_K": problem.flag("k_norm")}
+    width = a["h"] if problem.flag("hidden") else 0
+    constants |= {"h": width, "BLOCK_N": triton.next_power_of_2(width), "num_warps": WARPS}
+    constants["BLOCK_B"] = triton.next_power_of_2(a["B"])
+    return constants, triton.cdiv(every, some)
 
 
 @triton.jit
@@ -37,14 +46,15 @@ def load_heads(
 
 @triton.jit
 def rotate_heads(
-    low_raw, high_raw, cos, sin, q_norm, k_norm, out, k, v, out_head, k_head, v_head, alive, eps,
-    part,
-    H: tl.constexpr, G: tl.constexpr, D: tl.constexpr, NORM_Q: tl.constexpr, NORM_K: tl.constexpr,
-    BLOCK_H: tl.constexpr, BLOCK_F: tl.constexpr,
+    low_raw, high_raw, row, cos, sin, q_norm, k_norm, out, k, v, out_head, k_head, v_head, alive,
+    eps, part,
+    H: tl.constexpr, G: tl.constexpr, D: tl.constexpr, h: tl.constexpr, NORM_Q: tl.constexpr,
+    NORM_K: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_F: tl.constexpr,
 ):  # fmt: skip
     """Finish what `load_heads` began; the pointers but for the norms are to the token's own rows.
 
-    A token that is not alive has zeros in `out` and writes neither k nor v; its heads may be NaN.
+    `row` is what the norm behind the product is of, h elements, or of h = 0 None. A token that is
+    not alive has zeros in `out` and writes neither k nor v; its heads may be NaN.
     """
     F: tl.constexpr = D // 2
     head = part * BLOCK_H + tl.arange(0, BLOCK_H)[:, None]
@@ -53,6 +63,10 @@ def rotate_heads(
     is_q, is_v = head < H, head >= H + G
 
     low, high = low_raw.to(tl.float32), high_raw.to(tl.float32)
+    if h > 0:
+        behind = inverse_rms(row, eps, h)
+        low, high = low * behind, high * behind
+        low_raw, high_raw = low.to(low_raw.dtype), high.to(high_raw.dtype)
     if NORM_Q or NORM_K:
         mean = tl.sum(low * low + high * high, axis=1) / D
         scale = tl.rsqrt(mean + eps)[:, None]
