@@ -36,7 +36,8 @@ def columns(batch: Batch, sets: Sequence[Inputs]) -> Iterator[tuple[str, str, Se
     """Column, variant and the call on each set; the fastest variant is the column's time.
 
     paged: every beam is a sequence of its own. cascade: prompts once, then each beam's own tokens,
-    then the merge; by the library's kernels after FA3 or FA2 for either stage.
+    then the merge, as the library's wrapper does it. stages: the same by hand, with the library's
+    kernels after FA3 or FA2 for either stage, which the wrapper does not let choose.
 
     Raises:
         ValueError: a prompt is no whole number of pages.
@@ -53,6 +54,11 @@ def columns(batch: Batch, sets: Sequence[Inputs]) -> Iterator[tuple[str, str, Se
         if planned(paged, *table, *heads, **kind):
             calls = [_run(paged, one, kv) for one, kv in zip(sets, caches, strict=True)]
             yield "paged", variant, calls
+    cascade = library.MultiLevelCascadeAttentionWrapper(2, workspace(0))
+    levels = [list(level) for level in zip(*_stages(batch), strict=True)]
+    if planned(cascade, *levels, *heads, **kind):
+        calls = [_run(cascade, one, kv) for one, kv in zip(sets, caches, strict=True)]
+        yield "cascade", "the library's", calls
     for backends in (("fa3", "fa3"), ("fa3", "fa2"), ("fa2", "fa2")):
         stages = [
             library.BatchPrefillWithPagedKVCacheWrapper(workspace(at), backend=backend)
@@ -61,7 +67,7 @@ def columns(batch: Batch, sets: Sequence[Inputs]) -> Iterator[tuple[str, str, Se
         pages = zip(stages, _stages(batch), strict=True)
         if all(planned(stage, *one, *heads, **kind) for stage, one in pages):
             pairs = zip(sets, caches, strict=True)
-            yield "cascade", " + ".join(backends), [_cascade(library, stages, *x) for x in pairs]
+            yield "stages", " + ".join(backends), [_cascade(library, stages, *x) for x in pairs]
 
 
 def planned(wrapper: Any, *arguments: Any, **options: Any) -> bool:

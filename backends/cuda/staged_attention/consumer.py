@@ -111,7 +111,8 @@ def consume(
         inside = (index < ROWS * GROUP) & (one < end)
         living = inside & (one < alive)
         total = gl.where(total == 0, 1.0, total)  # top is -inf then
-        acc = gl.where(living[:, None], acc / total[:, None], 0.0)
+        # a division a row, not an element
+        acc = gl.where(living[:, None], acc * (1 / total)[:, None], 0.0)
         stat = gl.where(living, (top + gl.log2(total)) * LN_2, NONE)
         at = lse + one.to(gl.int64) * AT[5][0] + group * GROUP + index % GROUP
         gl.store(at, stat, mask=inside)

@@ -19,6 +19,8 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 from xgr.backends.cuda.gluon import load_tile
 from xgr.backends.cuda.staged_attention.consumer import CONSUMER, consume
 
+# keys of the prompt that take as long as the own ones of a tile
+OWN_KEYS = gl.constexpr(128)
 # every warp holds a vector whole, and so sums it by itself
 EVERY_WARP = gl.constexpr(gl.SliceLayout(1, gl.BlockedLayout([1, 1], [32, 1], [1, 4], [0, 1])))
 
@@ -115,14 +117,17 @@ def hopper_kernel(
         return
     prompt, length = pick(prompts, index, request), pick(lengths, index, request)
     units = gl.where(begin < alive, gl.cdiv(length, BLOCK_N), 0)
-    share = gl.maximum(gl.cdiv(units, SPLITS), CHUNK)
-    parts = gl.maximum(gl.cdiv(units, share), 1)
+    # the first part has the own tokens as well, and so many units less
+    less = 0
+    if k_own is not None:
+        less = gl.where((units > 0) & (step > 0), OWN_KEYS // BLOCK_N, 0)
+    share = gl.maximum(gl.cdiv(units + less, SPLITS), gl.maximum(CHUNK, less + 1))
+    parts = gl.maximum(gl.cdiv(units + less, share), 1)
     if part >= parts:
         return
-    unit = part * share
-    count = gl.minimum(units - unit, share)
-    last = unit + count - 1
-    # the first part, which is never shorter than another, has the own tokens as well
+    unit = gl.maximum(part * share - less, 0)
+    last = gl.minimum((part + 1) * share - less, units) - 1
+    count = last + 1 - unit
     own = gl.where((part == 0) & (begin < alive), step, 0)
 
     ring = (k_ring, v_ring, k_full, v_full, k_free, v_free)
