@@ -25,7 +25,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 
 from xgr.backends.cuda.kernels import KERNELS
-from xgr.backends.cuda.shipped import shipped_arguments, shipped_problems
+from xgr.backends.cuda.shipped import served, shipped_arguments, shipped_problems
 from xgr.backends.tensors import TORCH_TYPES
 from xgr.ops.dtype import MODEL_DTYPES, DType
 from xgr.ops.spec import Problem
@@ -82,7 +82,10 @@ def units(
     sample: bool = False,
     dtypes: Collection[str] = MODEL_DTYPES,
 ) -> Sequence[Unit]:
-    """Every binary that ships for an architecture, in one unit each; nothing is compiled."""
+    """Every binary that ships for an architecture, in one unit each; nothing is compiled.
+
+    Without `dtypes` those that engines run.
+    """
     found, known = [], set[str]()
     with _compiler(arch) as compiler:
         for kernel, problem in _shipped(arch, ops, sample, dtypes):
@@ -107,7 +110,7 @@ def _shipped(
 ) -> Iterator[tuple[Kernel, Problem]]:
     for kernel in KERNELS:
         if kernel.op in ops:
-            for problem in shipped_problems(kernel.op, sample, dtypes):
+            for problem in shipped_problems(kernel.op, sample, dtypes or served(kernel.op)):
                 if not kernel.unsupported(problem, f"sm_{arch}"):
                     yield kernel, problem
 
@@ -233,16 +236,20 @@ def main() -> int:
     parser.add_argument("--dtype", action="append", choices=MODEL_DTYPES, help="of models")
     parser.add_argument("--jobs", type=int, default=1, help="processes that compile side by side")
     parser.add_argument("--all", action="store_true", help="print a line for every binary")
-    parser.add_argument("--sample", action="store_true", help="one model, in bfloat16 unless told")
+    parser.add_argument("--sample", action="store_true", help="of one model; served unless told")
+    parser.add_argument("--served", action="store_true", help="in the dtypes that engines run")
+    parser.add_argument("--part", type=_part, default=(0, 1), help="of so many: 3/16, from 0 on")
     parser.add_argument("--list", action="store_true", help="count the binaries, compile nothing")
     parser.add_argument(
         "--lenient", action="store_true", help="spills and shared memory are shown and no faults"
     )
     options = parser.parse_args()
     ops = options.op or sorted({k.op for k in KERNELS})
-    dtypes = options.dtype or (("bfloat16",) if options.sample else MODEL_DTYPES)
+    dtypes = options.dtype or (() if options.sample or options.served else MODEL_DTYPES)
     archs = options.arch or sorted(SHARED)
     work = [one for arch in archs for one in units(arch, ops, options.sample, dtypes)]
+    part, parts = options.part
+    work = work[part::parts]
     rows = {(one.arch, one.problem.op): _Row() for one in work}
     for one in work:
         rows[one.arch, one.problem.op].binaries += len(one.binaries)
@@ -266,6 +273,13 @@ def main() -> int:
     total, seconds = (sum(getattr(r, n) for r in rows.values()) for n in ("binaries", "seconds"))
     print(f"{total} binaries, {failed} faults, {seconds:.0f} CPU s, Triton {triton.__version__}")
     return 1 if failed else 0
+
+
+def _part(text: str) -> tuple[int, int]:
+    part, parts = map(int, text.split("/"))
+    if not 0 <= part < parts:
+        raise ValueError(text)
+    return part, parts
 
 
 @dataclass(slots=True)

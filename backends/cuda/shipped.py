@@ -35,12 +35,17 @@ SCALARS: Mapping[str, Any] = {
 }  # fmt: skip
 
 
+def served(op: str) -> Collection[str]:
+    """Dtypes in which engines run an op: models in bfloat16, whose logits are float32."""
+    return ("float32",) if op == "beam_step" else ("bfloat16",)
+
+
 def shipped_problems(
     op: str, sample: bool = False, dtypes: Collection[str] = MODEL_DTYPES
 ) -> Iterator[Problem]:
     """Problems of an op for every model, batch, dtype and combination of flags; each once.
 
-    A sample is of one model. `dtypes` are of models: what has none is always there.
+    A sample is of one model, and of the beam step of one batch. `dtypes` are of models: what has none is always there.
     """
     declared = spec(op)
     seen = set()
@@ -50,7 +55,8 @@ def shipped_problems(
     flags |= {s.name: s.choices or (False, True) for s in declared.scalars if s.flag}
     typed = any(a.dtype == "model" for a in declared.args)
     models = MODELS[:1] if sample else MODELS
-    for kind, model, batch in product(dtypes if typed else ("float32",), models, BATCHES):
+    batches = BATCHES[1:] if sample and op == "beam_step" else BATCHES
+    for kind, model, batch in product(dtypes if typed else ("float32",), models, batches):
         known = {**REST, **model, **batch, "RO": batch["R"]}
         rows = (batch["B"], batch["R"]) if op == "beam_step" else (batch["R"],)
         for count, values in product(rows, product(*flags.values())):

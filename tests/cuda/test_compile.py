@@ -55,6 +55,18 @@ def test_of_one_dtype_are_its_variants_and_those_that_have_none() -> None:
     assert every["rope_table"] == one["rope_table"] == 1
 
 
+def test_parts_are_the_whole_and_engines_run_less() -> None:
+    def count(*options: str) -> int:
+        done = compiled("--list", "--op", "swiglu", "--op", "beam_step", *options)
+        return int(done.stdout.splitlines()[-1].split()[0])
+
+    whole = count()
+    assert count("--part", "0/2") + count("--part", "1/2") == whole
+    one, logits = count("--dtype", "bfloat16", "--op", "swiglu"), count("--dtype", "float32")
+    assert 0 < count("--sample") < count("--served") < one + logits < whole
+    assert compiled("--part", "2/2").returncode == 2
+
+
 def test_what_does_not_compile_is_a_fault(tmp_path: Path) -> None:
     from triton import knobs
 
