@@ -45,7 +45,8 @@ def shipped_problems(
 ) -> Iterator[Problem]:
     """Problems of an op for every model, batch, dtype and combination of flags; each once.
 
-    A sample is of one model, and of the beam step of one batch. `dtypes` are of models: what has none is always there.
+    A sample is of one model, and of the beam step of one batch. `dtypes` are of models: what has
+    none is always there.
     """
     declared = spec(op)
     seen = set()
