@@ -52,6 +52,16 @@ def test_lists_longer_than_a_chunk(data: str) -> None:
     assert result.outcome is Outcome.OK, result.notes
 
 
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("data", ["ties", "flat", "minus_inf"])
+@pytest.mark.parametrize("filters", ["", "exclude"])
+def test_groups_of_less_than_a_tile_are_read_again(data: str, filters: str) -> None:
+    """Their candidates do not fit what a request may list."""
+    case = a_case(1, 13, 600, 12, data=data, children="edges", filters=filters)
+    result = run_case(interpreted(), "cuda.triton", case)
+    assert result.outcome is Outcome.OK, result.notes
+
+
 @pytest.mark.parametrize("flags", [{"trie": False, "data": "ties"}, {"level": 0, "items": 30_000}])
 def test_levels_of_wide_groups_and_many_splits(flags: dict[str, Any]) -> None:
     rows = 1 if flags.get("level") == 0 else 3

@@ -64,6 +64,11 @@ def cases() -> Iterable[Case]:
     yield _case(2, 9, 1, 12, 1)
     # few legal codes among many: what a mask after the selection would lose
     yield _case(2, 40, 3000, 40, 1, data="flat", items=12_000)
+    # rows whose children end at, before and behind a block's
+    for data in ("normal", "ties", "minus_inf", "nan", "plus_inf"):
+        yield _case(2, 13, 600, 40, 1, data=data, children="edges")
+        yield _case(2, 13, 600, 40, 1, data=data, children="edges", filters="mixed", width="ragged")
+    yield _case(1, 13, 600, 60, 1, normalize="children", children="edges", order="rank")
     yield _case(2, 9, 9, 14, 2, missing=True)
     yield _case(2, 9, 9, 14, 1, live="none", nobody=1)
     yield _case(2, 8, 33, 21, 1, strided=True, filters="mixed")

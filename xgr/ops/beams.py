@@ -7,6 +7,7 @@ Flags of a case, all optional:
     width: "full" (every output row), "ragged" (half, all, none, one) or "over" (more than rows).
     data: kind of the scores, see `scores`.
     items, chains: size of the catalogue, and whether most of its nodes have one child.
+    children: "edges" gives the nodes above level 1 `EDGES` children, and each node a row in turn.
     missing: some rows have a node that does not exist.
     filters: "exclude", "allow", "mask", "mixed", or "nothing" left alive.
     trie: False for no catalogue.
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from xgr.ops.array import ALLOW, EXCLUDE, KEEP_ALL, Filters, Trie
 from xgr.ops.spec import Case
-from xgr.ops.tries import children_of, filters_of, random_sids, trie_of
+from xgr.ops.tries import children_of, filters_of, random_sids, sids_of, trie_of
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float32]
@@ -31,6 +32,9 @@ Rng = np.random.Generator
 
 # what dead rows and rows of nobody hold: reading it shows in the result
 NOWHERE = 1 << 30
+
+# children of a node, around what kernels take at once
+EDGES = (1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 255, 256, 257)
 
 _TYPES: dict[str, Any] = {
     "float32": np.float32,
@@ -84,7 +88,7 @@ def batch(rng: Rng, case: Case) -> Batch:
     filters = _filters(rng, trie, str(flags.get("filters", "")), requests)
     node = np.full(rows, NOWHERE, np.int32)
     if trie is not None and level > 0:
-        node = _nodes(rng, trie, level, is_live, bool(flags.get("missing", False)))
+        node = _nodes(rng, trie, is_live, case)
 
     row_start_out = _row_start(rng, sizes.get("RO", rows), requests, nobody)
     out_width = np.diff(row_start_out)
@@ -179,6 +183,9 @@ def _live(rng: Rng, row_start: Ints, kind: str) -> Ints:
 def _catalogue(rng: Rng, case: Case, level: int) -> Trie:
     sizes = [6, 9, 7]
     sizes[level] = case.sizes["K"]
+    if case.flags.get("children") == "edges":
+        sizes[0] = len(EDGES)
+        return trie_of(sids_of(rng, sizes, EDGES), sizes)
     items, chains = int(case.flags.get("items", 150)), bool(case.flags.get("chains", False))
     if items > 10_000:
         # wide levels above too, so that rows have few children each
@@ -186,13 +193,16 @@ def _catalogue(rng: Rng, case: Case, level: int) -> Trie:
     return trie_of(random_sids(rng, sizes, items, chains), sizes)
 
 
-def _nodes(rng: Rng, trie: Trie, level: int, is_live: NDArray[np.bool_], missing: bool) -> Ints:
+def _nodes(rng: Rng, trie: Trie, is_live: NDArray[np.bool_], case: Case) -> Ints:
+    level, rows = int(case.flags.get("level", 1)), len(is_live)
     exist = len(np.asarray(trie.levels[level - 1].code))
     # ascending as beams are; the first and the last node occur: off-by-one errors show there
-    node = np.sort(np.concatenate((rng.integers(0, exist, len(is_live))[2:], [0, exist - 1])))
-    node = node[: len(is_live)]
-    if missing:
-        node[rng.random(len(is_live)) < 0.4] = -1
+    node = np.sort(np.concatenate((rng.integers(0, exist, rows)[2:], [0, exist - 1])))
+    node = node[:rows]
+    if case.flags.get("children") == "edges":
+        node = np.sort(np.arange(rows) % exist)
+    if case.flags.get("missing"):
+        node[rng.random(rows) < 0.4] = -1
         node[-1] = exist
     return np.where(is_live, node, NOWHERE).astype(np.int32)
 

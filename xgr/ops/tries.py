@@ -29,6 +29,14 @@ def random_sids(
     return distinct.astype(np.int32)
 
 
+def sids_of(rng: np.random.Generator, sizes: Sequence[int], children: Sequence[int]) -> Sids:
+    """Sorted SIDs of two levels and a random last one: so many children a first code."""
+    first = np.repeat(np.arange(len(children)), children)
+    second = [np.sort(rng.permutation(sizes[1])[:count]) for count in children]
+    last = rng.integers(0, sizes[2], len(first))
+    return np.stack((first, np.concatenate(second), last), axis=1).astype(np.int32)
+
+
 def trie_of(sids: Sids, sizes: Sequence[int]) -> Trie:
     """The trie of sorted, distinct SIDs."""
     levels, depth = [], len(sizes)

@@ -15,13 +15,13 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from xgr.backends.cuda.beam_step.floor import places_of
 from xgr.backends.cuda.beam_step.keys import EMPTY, clamped, key_of, score_key, score_of
-from xgr.backends.cuda.beam_step.scan import TILE, group_shift
+from xgr.backends.cuda.beam_step.scan import TILE, UNIT, group_shift
 from xgr.backends.cuda.catalogue.level import codes_of
 
 # candidates that the area of a request has room for, for each of its output rows; and `SPARE` more
 ROOM = 16
 
-_TILE, _ROOM = tl.constexpr(TILE), tl.constexpr(ROOM)
+_TILE, _UNIT, _ROOM = tl.constexpr(TILE), tl.constexpr(UNIT), tl.constexpr(ROOM)
 
 
 @triton.jit(do_not_specialize=["level", "B", "K", "tiles"])
@@ -133,16 +133,18 @@ def candidates(
     Of group `slot` of a row, whose parts are `TILES` tiles each.
     """
     low, size, base, lse = _facts(row, low_of, count_of, cumulative, norm, K, TRIE)
-    shift = group_shift(size, SLOTS, LOG)
-    of_group = part * TILES + tl.arange(0, TILES)
-    tile = (slot << shift) + of_group
-    here = (of_group < (1 << shift)) & (tile * _TILE < size)
+    units = group_shift(size, SLOTS, LOG)
+    begin = (slot << units) * _UNIT
+    end = tl.minimum(begin + (_UNIT << units), size)
+    # a group of less than a tile may begin within one
+    tile = begin // _TILE + part * TILES + tl.arange(0, TILES)
+    here = tile * _TILE < end
     of_row = row.to(tl.int64) * tiles + tile
     best = tl.load(tile_max + of_row, mask=here, other=EMPTY)
     here &= score_key(best, base, lse, STRICT) >= least
     lane = tl.arange(0, _TILE)[None, :]
     child = tile[:, None] * _TILE + lane
-    inside = here[:, None] & (child < size)
+    inside = here[:, None] & (child >= begin) & (child < end)
     if legal is not None:
         word = tl.load(legal + of_row, mask=here, other=0)
         inside &= ((word[:, None] >> lane) & 1) == 1

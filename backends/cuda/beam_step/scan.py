@@ -1,10 +1,11 @@
 """First launch of a beam step: one read of each live row, a block each.
 
-A tile is 32 consecutive children of a row (codes where there is no catalogue). At most `SLOTS`
-groups divide the tiles of a row, each a power of two of consecutive ones and no more than needed,
-so that a row of few children has as many groups as tiles. The maxima of tiles are of logits, as
-keys: the row's log-sum-exp is known at its end. Those of groups are of scores. With filters one
-word a tile says which children live.
+A tile is 32 consecutive children of a row (codes where there is no catalogue), of four units. At
+most `SLOTS` groups divide the units of a row, each a power of two of consecutive ones and no more
+than needed, so that a row of few children has as many groups as units: a group may be a part of a
+tile, or many. Where rows have no more tiles than `SLOTS` a group is a tile. The maxima of tiles are
+of logits, as keys: the row's log-sum-exp is known at its end. Those of groups are of scores. With
+filters one word a tile says which children live.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
@@ -21,11 +22,14 @@ from xgr.backends.cuda.catalogue.level import children_of, codes_of, kept, run_o
 
 # children of a tile: as many as a word has bits
 TILE = 32
+# children of a unit, the least that a group has
+UNIT = 8
 
 # what the log-sum-exp is taken over, besides "given" (0): the row, or the node's children
 ROW, CHILDREN = 1, 2
 
-_TILE = tl.constexpr(TILE)
+_TILE, _UNIT = tl.constexpr(TILE), tl.constexpr(UNIT)
+_UNITS, _TILE_LOG = tl.constexpr(TILE // UNIT), tl.constexpr((TILE // UNIT).bit_length() - 1)
 _ROW, _CHILDREN = tl.constexpr(ROW), tl.constexpr(CHILDREN)
 
 
@@ -204,38 +208,50 @@ def _read(
         if MARK:
             tile = at // _TILE + rank
             some = tile * _TILE < count
+            alive = inside
             if legal is not None:
                 alive = kept(
                     low + entry, inside, rule, begin, end, listed, slot,
                     descriptor, words, mask_pitch, level,
                 )  # fmt: skip
-                x = tl.where(alive, x, -float("inf"))
-                most = tl.max(x, 1)
                 word = tl.sum(alive.to(tl.int32) << lane[None, :], 1)
                 tl.store(legal + tile, word, mask=some)
-                some &= word != 0
-            key = tl.where(some, key_of(most), EMPTY)
-            if not FOLD:
-                # a maximum may pass over NaN; where there is a sum, that shows it
-                spoilt = tl.max(is_nan(x).to(tl.int32), 1) != 0
-                key = tl.where(spoilt, NAN, key)
+            if GATHER:
+                of_unit = tl.reshape(tl.where(alive, key_of(x), EMPTY), [TILES * _UNITS, _UNIT])
+                part = tl.max(of_unit, 1)
+                group = (at // _UNIT + tl.arange(0, TILES * _UNITS)) >> shift
+                key = tl.max(tl.reshape(part, [TILES, _UNITS]), 1)
+            else:
+                if legal is not None:
+                    x = tl.where(alive, x, -float("inf"))
+                    most = tl.max(x, 1)
+                    some &= word != 0
+                key = tl.where(some, key_of(most), EMPTY)
+                if not FOLD:
+                    # a maximum may pass over NaN; where there is a sum, that shows it
+                    spoilt = tl.max(is_nan(x).to(tl.int32), 1) != 0
+                    key = tl.where(spoilt, NAN, key)
+                if LOG > 0:
+                    part = tl.max(tl.reshape(key, [TILES // RATIO, RATIO]), 1)
+                    group = (at // _TILE >> LOG) + tl.arange(0, TILES // RATIO)
             tl.store(tile_max + tile, key, mask=tile * _TILE < count)
             if LOG > 0:
-                if GATHER:
-                    group = tile >> shift
-                else:
-                    key = tl.max(tl.reshape(key, [TILES // RATIO, RATIO]), 1)
-                    group = (at // _TILE >> LOG) + tl.arange(0, TILES // RATIO)
                 of_group = group[:, None] == slots[None, :]
-                best = tl.maximum(best, tl.max(tl.where(of_group, key[:, None], EMPTY), 0))
+                best = tl.maximum(best, tl.max(tl.where(of_group, part[:, None], EMPTY), 0))
     return top, total, best
 
 
 @triton.jit
 def group_shift(count, SLOTS: tl.constexpr, LOG: tl.constexpr):
-    """Log2, at most LOG, of the tiles of a group in rows of so many children."""
-    least = tl.cdiv(tl.cdiv(count, _TILE), SLOTS)
-    shift = least * 0
-    for doubled in tl.static_range(LOG):
-        shift += (least > (1 << doubled)).to(tl.int32)
+    """Log2 of the units of a group in rows of so many children.
+
+    Of whole rows 2^LOG tiles; where that is one, of all rows.
+    """
+    shift = count * 0
+    if LOG == 0:
+        shift += _TILE_LOG
+    else:
+        least = tl.cdiv(tl.cdiv(count, _UNIT), SLOTS)
+        for doubled in tl.static_range(LOG + _TILE_LOG):
+            shift += (least > (1 << doubled)).to(tl.int32)
     return shift
