@@ -33,8 +33,8 @@ class Blocks:
     warps: int = 4
     gathered: int = 256
     gather_warps: int = 2
-    opened: int = 32
-    open_warps: int = 4
+    opened: int = 16
+    open_warps: int = 1
     select_warps: int = 16
     chunk: int = 8192
     step: int = 4096
@@ -55,7 +55,7 @@ def _space(chosen: Blocks, problem: Problem) -> Iterator[Blocks]:
     yield replace(chosen, chained=0)
     for warps in (4, 8):
         yield replace(chosen, select_warps=warps)
-    for opened, warps in ((32, 1), (32, 2), (16, 2), (16, 1)):
+    for opened, warps in ((32, 4), (32, 1), (32, 2), (16, 2)):
         yield replace(chosen, opened=opened, open_warps=warps)
     constrained = problem.flag("trie", False)
     if not constrained or problem.flag("normalize") == "level":
