@@ -13,63 +13,72 @@ import triton.language as tl
 
 from xgr.backends.cuda.beam_step.keys import EMPTY, NAN
 
-# bits of a count, three of which a word holds
-_BITS, _COUNT = tl.constexpr(21), tl.constexpr((1 << 21) - 1)
+# parts that a step divides a range of keys into: a warp scans their counts
+_BINS, _BIN_LOG = tl.constexpr(32), tl.constexpr(5)
 
 
 @triton.jit
-def best_of(keys, n, want, slack, least, CHUNK: tl.constexpr):
+def best_of(keys, n, want, slack, bounds, CHUNK: tl.constexpr):
     """What the best `want` of keys[:n] are, or a few more: up to `slack` end the search sooner.
 
-    Three thresholds are counted at a time, which quarters the range that the right one lies in.
-    `least` is what no key is below, or None where some may be EMPTY.
+    A step counts the keys of 32 parts of the range that the threshold lies in, which leaves one.
+    `bounds` are what no key is below and none above, or None where some may be EMPTY.
 
     Returns:
         (threshold, ties, count, greatest): all keys above the threshold and the first `ties` at it,
-        `count` in all, fewer than `want` where there are fewer; EMPTY is never among them. And the
-        greatest key.
+        `count` in all, fewer than `want` where there are fewer; EMPTY is never among them. And what
+        no key is above.
     """
     lanes = tl.arange(0, CHUNK)
     chunk = tl.load(keys + lanes, mask=lanes < n, other=EMPTY)
+    enough = want + slack
+    above = 0
+    if bounds is None:
+        low, greatest = _bounds_of(keys, chunk, n, CHUNK)
+        everything = greatest == EMPTY
+    else:
+        low, greatest = bounds
+        everything = n <= enough
+        above = tl.where(everything, n, above)
+    # `above` keys are above `high`, no more than enough, and more than that at or above `low`:
+    # this is not known of the range of all keys
+    high = greatest
+    searching = ~everything & (want > 0)
+    while searching:
+        # differences may exceed 31 bits
+        width = (high - low).to(tl.uint32, bitcast=True)
+        shift = _shift_of(width)
+        counts = _counted(chunk, low, high, shift)
+        for at in range(CHUNK, n, CHUNK):
+            more = tl.load(keys + at + lanes, mask=at + lanes < n, other=EMPTY)
+            counts += _counted(more, low, high, shift)
+        through = above + tl.sum(counts, 0)
+        everything = through <= enough
+        beyond = through - tl.cumsum(counts, 0)
+        part = tl.sum((beyond > enough).to(tl.int32), 0)
+        above = tl.max(tl.where(beyond > enough, 0, beyond), 0)
+        above = tl.where(everything, through, above)
+        first = part.to(tl.uint32) << shift
+        last = tl.minimum(((part + 1).to(tl.uint32) << shift) - 1, width)
+        high = low + last.to(tl.int32, bitcast=True)
+        low += first.to(tl.int32, bitcast=True)
+        searching = ~everything & (above < want) & (low < high)
+    short = ~everything & (above < want)
+    ties = tl.where(short, want - above, 0)
+    return tl.where(everything, EMPTY, high), ties, above + ties, greatest
+
+
+@triton.jit
+def _bounds_of(keys, chunk, n, CHUNK: tl.constexpr):
+    """The least and the greatest key that are not EMPTY."""
+    lanes = tl.arange(0, CHUNK)
+    least = tl.min(tl.where(chunk == EMPTY, NAN, chunk), 0)
     greatest = tl.max(chunk, 0)
     for at in range(CHUNK, n, CHUNK):
         more = tl.load(keys + at + lanes, mask=at + lanes < n, other=EMPTY)
+        least = tl.minimum(least, tl.min(tl.where(more == EMPTY, NAN, more), 0))
         greatest = tl.maximum(greatest, tl.max(more, 0))
-    legal = n
-    if least is None:
-        legal = (_above(keys, chunk, n, EMPTY, EMPTY, EMPTY, CHUNK) & _COUNT).to(tl.int32)
-        least = tl.min(tl.where(chunk == EMPTY, NAN, chunk), 0)
-        for at in range(CHUNK, n, CHUNK):
-            more = tl.load(keys + at + lanes, mask=at + lanes < n, other=EMPTY)
-            least = tl.minimum(least, tl.min(tl.where(more == EMPTY, NAN, more), 0))
-    enough = want + slack
-    everything = legal <= enough
-    # none is above `high`, and more than enough are above `low`; a range may exceed 32 bits
-    high = tl.where(everything, EMPTY, greatest).to(tl.int64)
-    low = least.to(tl.int64) - 1
-    above = tl.where(everything, legal, 0)
-    while ~everything & (above < want) & (low < high - 1):
-        width = high - low
-        first = low + (width >> 2)
-        second = low + (width >> 1)
-        third = low + ((3 * width) >> 2)
-        counts = _above(
-            keys, chunk, n, first.to(tl.int32), second.to(tl.int32), third.to(tl.int32), CHUNK
-        )
-        above_first = (counts & _COUNT).to(tl.int32)
-        above_second = ((counts >> _BITS) & _COUNT).to(tl.int32)
-        above_third = (counts >> (2 * _BITS)).to(tl.int32)
-        if above_first <= enough:
-            high, above = first, above_first
-        elif above_second <= enough:
-            low, high, above = first, second, above_second
-        elif above_third <= enough:
-            low, high, above = second, third, above_third
-        else:
-            low = third
-    short = ~everything & (above < want)
-    ties = tl.where(short, want - above, 0)
-    return high.to(tl.int32), ties, above + ties, greatest
+    return least, greatest
 
 
 @triton.jit
@@ -98,17 +107,15 @@ def keep(keys, n, threshold, ties, kept, kept_keys, STEP: tl.constexpr):
 
 
 @triton.jit
-def _above(keys, chunk, n, first, second, third, CHUNK: tl.constexpr):
-    """How many keys are above each of three thresholds, in one word."""
-    lanes = tl.arange(0, CHUNK)
-    counts = tl.sum(_counted(chunk, first, second, third), 0)
-    for at in range(CHUNK, n, CHUNK):
-        more = tl.load(keys + at + lanes, mask=at + lanes < n, other=EMPTY)
-        counts += tl.sum(_counted(more, first, second, third), 0)
-    return counts
+def _counted(key, low, high, shift):
+    """How many keys are in each part of low .. high, parts of 2^shift."""
+    part = (key - low).to(tl.uint32, bitcast=True) >> shift
+    return tl.histogram(part.to(tl.int32, bitcast=True), _BINS, (key >= low) & (key <= high))
 
 
 @triton.jit
-def _counted(key, first, second, third):
-    low = (key > first).to(tl.int64) + ((key > second).to(tl.int64) << _BITS)
-    return low + ((key > third).to(tl.int64) << (2 * _BITS))
+def _shift_of(width):
+    """The least shift, or one more, that leaves a number below the number of parts."""
+    # a float32 may round up to the next power of two
+    bits = (width.to(tl.float32).to(tl.int32, bitcast=True) >> 23) - 126
+    return tl.maximum(bits - _BIN_LOG, 0).to(tl.uint32)

@@ -32,6 +32,7 @@ def find_floor(
     row_start_out,
     out_width,
     floor,
+    ceiling,
     groups_kept,
     groups_of,
     listed,
@@ -40,7 +41,7 @@ def find_floor(
     CHUNK: tl.constexpr,
     CHAINED: tl.constexpr,
 ):
-    """Grid (B). The floor, the kept groups in order, and a count of candidates that begins at 0.
+    """Grid (B). The floor, the greatest maximum, the kept groups in order, and no candidates yet.
 
     A NaN or +inf among the candidates of a request leaves none. `CHUNK` keys stay in registers.
     `CHAINED`: launched before the scan has ended, and lets the next launch begin.
@@ -62,6 +63,7 @@ def find_floor(
     if count > 0:
         keep(group_max, n, threshold, ties, groups_kept + places_of(target), None, CHUNK)
     tl.store(floor + request, tl.where(ties == 0, threshold + 1, threshold))
+    tl.store(ceiling + request, greatest)
     tl.store(groups_of + request, count)
     tl.store(listed + request, 0)
 

@@ -42,6 +42,7 @@ def select(
     row_start_out,
     out_width,
     floor,
+    ceiling,
     listed,
     begin_of,
     listed_of,
@@ -79,7 +80,8 @@ def select(
     request = tl.program_id(0)
     want, target, room = wanted(request, row_start_out, out_width)
     first, groups = tl.load(row_start + request), tl.load(groups_of + request)
-    n, least = tl.load(listed + request), tl.load(floor + request)
+    n = tl.load(listed + request)
+    bounds = (tl.load(floor + request), tl.load(ceiling + request))
     here = area(request, target, SPARE)
     joined_keys += here
     joined_children += here
@@ -94,17 +96,17 @@ def select(
         )  # fmt: skip
     else:
         n = _read_again(
-            first, groups_kept, groups * PARTS, want, least, _ROOM * room + SPARE, joined_keys,
+            first, groups_kept, groups * PARTS, want, bounds, _ROOM * room + SPARE, joined_keys,
             joined_children, joined_rows, kept + target, kept_keys + target, tile_max, low_of,
             count_of, legal, cumulative, norm, logits, stride_row, stride_code, descriptor, code,
             level, K, tiles, TRIE, STRICT, SLOTS, LOG, PARTS, TILES, LARGE, STEP,
         )  # fmt: skip
     tl.debug_barrier()
     if n <= SMALL:
-        threshold, ties, count, _ = best_of(joined_keys, n, want, 0, least, SMALL)
+        threshold, ties, count, _ = best_of(joined_keys, n, want, 0, bounds, SMALL)
         keep(joined_keys, n, threshold, ties, kept + target, kept_keys + target, SMALL)
     else:
-        threshold, ties, count, _ = best_of(joined_keys, n, want, 0, least, LARGE)
+        threshold, ties, count, _ = best_of(joined_keys, n, want, 0, bounds, LARGE)
         keep(joined_keys, n, threshold, ties, kept + target, kept_keys + target, STEP)
     tl.store(found + request, count)
 
@@ -164,7 +166,7 @@ def _read_again(
     groups_kept,
     lists,
     want,
-    floor,
+    bounds,
     room,
     joined_keys,
     joined_children,
@@ -196,11 +198,11 @@ def _read_again(
 ):
     """Lists the candidates of all groups, or at least the best `want`; returns how many."""
     n = 0
-    least = floor
+    least, _ = bounds
     for one in range(lists):
         if n + TILES * _TILE > room:
             tl.debug_barrier()
-            threshold, ties, count, _ = best_of(joined_keys, n, want, 0, floor, LARGE)
+            threshold, ties, count, _ = best_of(joined_keys, n, want, 0, bounds, LARGE)
             keep(joined_keys, n, threshold, ties, kept, kept_keys, STEP)
             tl.debug_barrier()
             _compact(count, kept, joined_keys, joined_children, joined_rows, STEP)

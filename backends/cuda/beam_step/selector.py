@@ -76,7 +76,7 @@ class Selector:
         self._places = targets + targets // SLACK
         self._groups_kept = empty((self._places,), int32)
         self._counts = {name: empty((requests,), int32) for name in ("groups_of", "listed")}
-        self._floor = empty((requests,), int32)
+        self._floor, self._ceiling = empty((requests,), int32), empty((requests,), int32)
         lists = (self._places * self._parts,)
         self._lists = {name: empty(lists, int32) for name in ("begin_of", "listed_of")}
         self._offset = empty(lists, int32)
@@ -145,7 +145,8 @@ class Selector:
         most_registers = min(REGISTERS // (32 * blocks.select_warps), 255)
         find_floor[(self._requests,)](
             self._group_max, **rows_in, row_start_out=row_start_out, out_width=out_width,
-            floor=self._floor, groups_kept=self._groups_kept, **self._counts, status=status,
+            floor=self._floor, ceiling=self._ceiling, groups_kept=self._groups_kept,
+            **self._counts, status=status,
             SLOTS=self._slots, CHUNK=min(blocks.chunk, max(1024, self._mean_groups())),
             num_warps=blocks.select_warps, maxnreg=most_registers, **self._chain,
         )  # fmt: skip
@@ -162,9 +163,9 @@ class Selector:
         )  # fmt: skip
         large = min(blocks.chunk, max(1024, 8 * width))
         select[(self._requests,)](
-            **candidates, out_width=out_width, offset_of=self._offset, **self._joined,
-            joined_keys=self._joined_keys, **self._kept, found=self._found,
-            LISTS=min(power(width + width // SLACK), 1024), SMALL=min(large, max(1024, 2 * width)),
+            **candidates, out_width=out_width, ceiling=self._ceiling, offset_of=self._offset,
+            **self._joined, joined_keys=self._joined_keys, **self._kept, found=self._found,
+            LISTS=min(power(width + width // SLACK), 1024), SMALL=min(large, max(1024, 4 * width)),
             LARGE=large, STEP=min(blocks.step, large), num_warps=blocks.select_warps,
             maxnreg=most_registers, **self._chain,
         )  # fmt: skip
