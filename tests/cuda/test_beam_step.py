@@ -25,6 +25,7 @@ need_interpreter()
 pytestmark = QUIET
 
 SMALL_CHUNKS = {"chunk": 32, "step": 16, "opened": 1, "spare": 32}
+FEW_AT_ONCE = {"chunk": 256, "step": 32, "opened": 8, "looked": 2}
 
 
 def a_case(requests: int, rows: int, codes: int, out: int, **flags: str | int | bool) -> Case:
@@ -36,10 +37,19 @@ def a_case(requests: int, rows: int, codes: int, out: int, **flags: str | int | 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists of hundreds of keys take many turns."""
+    configure(monkeypatch, SMALL_CHUNKS)
 
+
+@pytest.fixture
+def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tiles of a group take several turns, and more candidates fit than are moved at once."""
+    configure(monkeypatch, FEW_AT_ONCE)
+
+
+def configure(monkeypatch: pytest.MonkeyPatch, config: Mapping[str, int]) -> None:
     class Context(BoundContext):
-        def __init__(self, owner: Any, config: Mapping[str, int]) -> None:
-            super().__init__(owner, SMALL_CHUNKS)
+        def __init__(self, owner: Any, _: Mapping[str, int]) -> None:
+            super().__init__(owner, config)
 
     monkeypatch.setattr(prepared, "BoundContext", Context)
 
@@ -87,6 +97,18 @@ def test_a_level_of_one_row_and_many_survivors(flags: dict[str, Any]) -> None:
 def test_more_tiles_than_are_opened(data: str) -> None:
     """Groups of many tiles that are all as good as the worst kept: tiles are cut too."""
     case = a_case(2, 4, 1100, 12, trie=False, data=data, normalize="none", width="ragged")
+    result = run_case(interpreted(), "cuda.triton", case)
+    assert result.outcome is Outcome.OK, result.notes
+
+
+@pytest.mark.usefixtures("few_at_once")
+@pytest.mark.parametrize("flags", [
+    {"trie": False, "data": "ties"},
+    {"trie": False, "data": "flat", "order": "rank"},
+    {"data": "ties", "items": 9000, "filters": "mixed"},
+])  # fmt: skip
+def test_tiles_of_a_group_take_turns(flags: dict[str, str | int | bool]) -> None:
+    case = a_case(2, 6, 1100, 60, width="ragged", **flags)
     result = run_case(interpreted(), "cuda.triton", case)
     assert result.outcome is Outcome.OK, result.notes
 

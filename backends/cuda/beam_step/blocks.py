@@ -20,7 +20,8 @@ class Blocks:
         warps: of a block that reads rows whole.
         gathered: children of a row that are looked up at once.
         gather_warps: of a block that only looks up children.
-        opened: tiles whose candidates a block lists.
+        opened: tiles of a group whose candidates a block lists.
+        looked: those of them, not below the floor, that are looked up at once if they are many.
         open_warps: of such a block.
         select_warps: of the blocks that work for a whole request.
         chunk: most keys that a cut holds in registers.
@@ -34,6 +35,7 @@ class Blocks:
     gathered: int = 256
     gather_warps: int = 2
     opened: int = 16
+    looked: int = 8
     open_warps: int = 1
     select_warps: int = 16
     chunk: int = 8192
@@ -55,8 +57,8 @@ def _space(chosen: Blocks, problem: Problem) -> Iterator[Blocks]:
     yield replace(chosen, chained=0)
     for warps in (4, 8):
         yield replace(chosen, select_warps=warps)
-    for opened, warps in ((32, 4), (32, 1), (32, 2), (16, 2)):
-        yield replace(chosen, opened=opened, open_warps=warps)
+    for opened, looked, warps in ((32, 8, 1), (32, 16, 2), (32, 32, 4), (16, 16, 1)):
+        yield replace(chosen, opened=opened, looked=looked, open_warps=warps)
     constrained = problem.flag("trie", False)
     if not constrained or problem.flag("normalize") == "level":
         for block, warps in ((8192, 8), (4096, 4), (2048, 2), (2048, 4)):

@@ -45,14 +45,14 @@ def emit(
     CHAINED: tl.constexpr,
 ):
     """Grid (ceil(RO / ROWS)): `ROWS` output rows."""
-    if CHAINED:
-        gdc_wait()
     block = tl.program_id(0)
     place = block * ROWS + tl.arange(0, ROWS)
-    # loads that do not wait for each other
     lanes = tl.arange(0, REQUESTS)
     begins = tl.load(row_start_out + lanes, mask=lanes < B, other=0)
     ends = tl.load(row_start_out + 1 + lanes, mask=lanes < B, other=_BEYOND)
+    if CHAINED:
+        gdc_wait()
+    # loads that do not wait for each other
     counts = tl.load(found + lanes, mask=lanes < B, other=0)
     chosen = tl.load(kept + place, mask=place < RO, other=0)
     key = tl.load(kept_keys + place, mask=place < RO, other=EMPTY)

@@ -44,15 +44,17 @@ def find_floor(
     """Grid (B). The floor, the greatest maximum, the kept groups in order, and no candidates yet.
 
     A NaN or +inf among the candidates of a request leaves none. `CHUNK` keys stay in registers.
-    `CHAINED`: launched before the scan has ended, and lets the next launch begin.
+    `CHAINED`: launched before the scan has ended, and lets the next launch begin; until it waits it
+    may read what was there before the scan.
     """
     if CHAINED:
         gdc_launch_dependents()
-        gdc_wait()
     request = tl.program_id(0)
     want, target, _ = wanted(request, row_start_out, out_width)
     n = tl.load(live + request) * SLOTS
     group_max += tl.load(row_start + request).to(tl.int64) * SLOTS
+    if CHAINED:
+        gdc_wait()
     threshold, ties, count, greatest = best_of(group_max, n, want, want // _SLACK, None, CHUNK)
     if greatest >= POSITIVE_INFINITY:
         count = 0

@@ -1,7 +1,9 @@
 """Third launch of a beam step: each kept group lists its candidates that are not below the floor.
 
-Lists of a request share an area, in which they take places as they come: little more than W
-candidates, unless many are equal or a few rows have them all. A list is in code order.
+Most tiles of a group are below the floor too: what is left of them is looked up a few tiles at a
+time, by one warp. Lists of a request share an area, in which they take places as they come: little
+more than W candidates, unless many are equal or a few rows have them all. Each says which list it
+is of and where in it, in code order.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
@@ -44,10 +46,11 @@ def open_groups(
     row_start_out,
     floor,
     listed,
-    begin_of,
     listed_of,
     keys,
     children,
+    list_of,
+    index_of,
     B,
     K,
     tiles,
@@ -59,21 +62,26 @@ def open_groups(
     SPARE: tl.constexpr,
     REQUESTS: tl.constexpr,
     TILES: tl.constexpr,
+    FEW: tl.constexpr,
+    LOOKED: tl.constexpr,
     CHAINED: tl.constexpr,
 ):
     """Grid (places of groups, PARTS): `TILES` tiles of a group, a list each.
+
+    Of those that are not below the floor `LOOKED` are looked up at once, or up to `FEW`.
 
     Where the area is full nothing is listed, and `listed` says how many there would be.
     """
     if CHAINED:
         gdc_launch_dependents()
-        gdc_wait()
     place, part = tl.program_id(0), tl.program_id(1)
-    # loads that do not wait for each other
     lanes = tl.arange(0, REQUESTS)
     first = tl.load(row_start + lanes, mask=lanes < B, other=0)
     target = tl.load(row_start_out + lanes, mask=lanes < B, other=0)
     end = tl.load(row_start_out + 1 + lanes, mask=lanes < B, other=0)
+    if CHAINED:
+        gdc_wait()
+    # loads that do not wait for each other
     groups = tl.load(groups_of + lanes, mask=lanes < B, other=0)
     least = tl.load(floor + lanes, mask=lanes < B, other=0)
     group = tl.load(groups_kept + place)
@@ -85,21 +93,81 @@ def open_groups(
     first = tl.sum(tl.where(mine, first, 0), 0)
     target, end = tl.sum(tl.where(mine, target, 0), 0), tl.sum(tl.where(mine, end, 0), 0)
     least = tl.sum(tl.where(mine, least, 0), 0)
-    key, child = candidates(
-        first + group // SLOTS, group % SLOTS, part, least, tile_max, low_of, count_of, legal,
-        cumulative, norm, logits, stride_row, stride_code, descriptor, code, level, K, tiles, TRIE,
-        STRICT, SLOTS, LOG, TILES,
+    row = first + group // SLOTS
+    facts = _facts(row, low_of, count_of, cumulative, norm, K, TRIE)
+    tile, here, bounds = _tiles_of(
+        row, group % SLOTS, part, least, tile_max, facts, tiles, STRICT, SLOTS, LOG, TILES
+    )
+    one = here.to(tl.int32)
+    rank = tl.where(here, tl.cumsum(one, 0) - one, TILES)
+    many = tl.sum(one, 0)
+    to_list = place * PARTS + part
+    room = _ROOM * (end - target) + SPARE
+    begin = area(request, target, SPARE)
+    lists = (
+        listed + request, keys + begin, children + begin, list_of + begin, index_of + begin,
+    )  # fmt: skip
+    n = 0
+    if many <= FEW:
+        # of most groups: nothing is computed for tiles that there are not
+        if many > 0:
+            n = _list(
+                0, n, tile, rank, many, least, room, to_list, lists, row, bounds, legal, facts,
+                logits, stride_row, stride_code, descriptor, code, level, tiles, TRIE, STRICT, FEW,
+            )  # fmt: skip
+    else:
+        for at in range(0, many, LOOKED):
+            n = _list(
+                at, n, tile, rank, many, least, room, to_list, lists, row, bounds, legal, facts,
+                logits, stride_row, stride_code, descriptor, code, level, tiles, TRIE, STRICT,
+                LOOKED,
+            )  # fmt: skip
+    tl.store(listed_of + to_list, n)
+
+
+@triton.jit
+def _list(
+    at,
+    n,
+    tile,
+    rank,
+    many,
+    least,
+    room,
+    to_list,
+    lists,
+    row,
+    bounds,
+    legal,
+    facts,
+    logits,
+    stride_row,
+    stride_code,
+    descriptor,
+    code,
+    level,
+    tiles,
+    TRIE: tl.constexpr,
+    STRICT: tl.constexpr,
+    LOOKED: tl.constexpr,
+):
+    """Adds to a list of `n` what `LOOKED` tiles have, the `at`-th and those behind it."""
+    turn = at + tl.arange(0, LOOKED)
+    looked = tl.sum(tl.where(rank[:, None] == turn[None, :], tile[:, None], 0), 0)
+    key, child = _keys_of(
+        row, looked, turn < many, bounds, legal, facts, logits, stride_row, stride_code,
+        descriptor, code, level, tiles, TRIE, STRICT,
     )  # fmt: skip
     taken = key >= least
-    n = tl.sum(taken.to(tl.int32))
-    begin = tl.atomic_add(listed + request, n, sem="relaxed")
-    tl.store(begin_of + place * PARTS + part, begin)
-    tl.store(listed_of + place * PARTS + part, n)
-    if begin + n <= _ROOM * (end - target) + SPARE:
-        to, _ = places(taken, begin)
-        to += area(request, target, SPARE)
-        tl.store(keys + to, key, mask=taken)
-        tl.store(children + to, child, mask=taken)
+    index, count = places(taken, 0)
+    listed, keys, children, list_of, index_of = lists
+    to = tl.atomic_add(listed, count, sem="relaxed")
+    if to + count <= room:
+        tl.store(keys + to + index, key, mask=taken)
+        tl.store(children + to + index, child, mask=taken)
+        tl.store(list_of + to + index, tl.zeros_like(child) + to_list, mask=taken)
+        tl.store(index_of + to + index, n + index, mask=taken)
+    return n + count
 
 
 @triton.jit
@@ -132,21 +200,68 @@ def candidates(
 
     Of group `slot` of a row, whose parts are `TILES` tiles each.
     """
-    low, size, base, lse = _facts(row, low_of, count_of, cumulative, norm, K, TRIE)
+    facts = _facts(row, low_of, count_of, cumulative, norm, K, TRIE)
+    tile, here, bounds = _tiles_of(
+        row, slot, part, least, tile_max, facts, tiles, STRICT, SLOTS, LOG, TILES
+    )
+    return _keys_of(
+        row, tile, here, bounds, legal, facts, logits, stride_row, stride_code,
+        descriptor, code, level, tiles, TRIE, STRICT,
+    )  # fmt: skip
+
+
+@triton.jit
+def _tiles_of(
+    row,
+    slot,
+    part,
+    least,
+    tile_max,
+    facts,
+    tiles,
+    STRICT: tl.constexpr,
+    SLOTS: tl.constexpr,
+    LOG: tl.constexpr,
+    TILES: tl.constexpr,
+):
+    """Tiles of a part of a group, which of them are not below `least`, and the group's children."""
+    _, size, base, lse = facts
     units = group_shift(size, SLOTS, LOG)
     begin = (slot << units) * _UNIT
     end = tl.minimum(begin + (_UNIT << units), size)
     # a group of less than a tile may begin within one
     tile = begin // _TILE + part * TILES + tl.arange(0, TILES)
     here = tile * _TILE < end
-    of_row = row.to(tl.int64) * tiles + tile
-    best = tl.load(tile_max + of_row, mask=here, other=EMPTY)
-    here &= score_key(best, base, lse, STRICT) >= least
+    best = tl.load(tile_max + row.to(tl.int64) * tiles + tile, mask=here, other=EMPTY)
+    return tile, here & (score_key(best, base, lse, STRICT) >= least), (begin, end)
+
+
+@triton.jit
+def _keys_of(
+    row,
+    tile,
+    here,
+    bounds,
+    legal,
+    facts,
+    logits,
+    stride_row,
+    stride_code,
+    descriptor,
+    code,
+    level,
+    tiles,
+    TRIE: tl.constexpr,
+    STRICT: tl.constexpr,
+):
+    """Keys of the children in some tiles of a group, and their numbers: [tiles, 32] each."""
+    low, _, base, lse = facts
+    begin, end = bounds
     lane = tl.arange(0, _TILE)[None, :]
     child = tile[:, None] * _TILE + lane
     inside = here[:, None] & (child >= begin) & (child < end)
     if legal is not None:
-        word = tl.load(legal + of_row, mask=here, other=0)
+        word = tl.load(legal + row.to(tl.int64) * tiles + tile, mask=here, other=0)
         inside &= ((word[:, None] >> lane) & 1) == 1
     column = child
     if TRIE:

@@ -44,11 +44,12 @@ def select(
     floor,
     ceiling,
     listed,
-    begin_of,
     listed_of,
     offset_of,
     keys,
     children,
+    list_of,
+    index_of,
     joined_keys,
     joined_children,
     joined_rows,
@@ -76,61 +77,57 @@ def select(
     """
     if CHAINED:
         gdc_launch_dependents()
-        gdc_wait()
     request = tl.program_id(0)
     want, target, room = wanted(request, row_start_out, out_width)
-    first, groups = tl.load(row_start + request), tl.load(groups_of + request)
-    n = tl.load(listed + request)
+    first = tl.load(row_start + request)
+    if CHAINED:
+        gdc_wait()
+    groups, n = tl.load(groups_of + request), tl.load(listed + request)
     bounds = (tl.load(floor + request), tl.load(ceiling + request))
     here = area(request, target, SPARE)
     joined_keys += here
     joined_children += here
     joined_rows += here
-    groups_kept += places_of(target)
+    # the cut needs no order
+    found_keys = keys + here
     if n <= _ROOM * room + SPARE:
-        _join(
-            first, groups_kept, groups * PARTS, n, begin_of + places_of(target) * PARTS,
-            listed_of + places_of(target) * PARTS, offset_of + places_of(target) * PARTS,
-            keys + here, children + here, joined_keys, joined_children, joined_rows, SLOTS, PARTS,
-            LISTS, STEP,
-        )  # fmt: skip
+        lists = places_of(target) * PARTS
+        _offsets(groups * PARTS, listed_of + lists, offset_of + lists, LISTS)
+        tl.debug_barrier()
+        if n <= SMALL:
+            _join(
+                first, n, groups_kept, offset_of, found_keys, children + here,
+                list_of + here, index_of + here, joined_keys, joined_children, joined_rows, SLOTS,
+                PARTS, SMALL,
+            )  # fmt: skip
+        else:
+            _join(
+                first, n, groups_kept, offset_of, found_keys, children + here,
+                list_of + here, index_of + here, joined_keys, joined_children, joined_rows, SLOTS,
+                PARTS, STEP,
+            )  # fmt: skip
     else:
         n = _read_again(
-            first, groups_kept, groups * PARTS, want, bounds, _ROOM * room + SPARE, joined_keys,
-            joined_children, joined_rows, kept + target, kept_keys + target, tile_max, low_of,
-            count_of, legal, cumulative, norm, logits, stride_row, stride_code, descriptor, code,
-            level, K, tiles, TRIE, STRICT, SLOTS, LOG, PARTS, TILES, LARGE, STEP,
+            first, groups_kept + places_of(target), groups * PARTS, want, bounds,
+            _ROOM * room + SPARE, joined_keys, joined_children, joined_rows, kept + target,
+            kept_keys + target, tile_max, low_of, count_of, legal, cumulative, norm, logits,
+            stride_row, stride_code, descriptor, code, level, K, tiles, TRIE, STRICT, SLOTS, LOG,
+            PARTS, TILES, LARGE, STEP,
         )  # fmt: skip
+        found_keys = joined_keys
     tl.debug_barrier()
     if n <= SMALL:
-        threshold, ties, count, _ = best_of(joined_keys, n, want, 0, bounds, SMALL)
+        threshold, ties, count, _ = best_of(found_keys, n, want, 0, bounds, SMALL)
         keep(joined_keys, n, threshold, ties, kept + target, kept_keys + target, SMALL)
     else:
-        threshold, ties, count, _ = best_of(joined_keys, n, want, 0, bounds, LARGE)
+        threshold, ties, count, _ = best_of(found_keys, n, want, 0, bounds, LARGE)
         keep(joined_keys, n, threshold, ties, kept + target, kept_keys + target, STEP)
     tl.store(found + request, count)
 
 
 @triton.jit
-def _join(
-    first,
-    groups_kept,
-    lists,
-    n,
-    begin_of,
-    listed_of,
-    offset_of,
-    keys,
-    children,
-    joined_keys,
-    joined_children,
-    joined_rows,
-    SLOTS: tl.constexpr,
-    PARTS: tl.constexpr,
-    LISTS: tl.constexpr,
-    STEP: tl.constexpr,
-):
-    """Moves the lists of groups into one, in their order."""
+def _offsets(lists, listed_of, offset_of, LISTS: tl.constexpr):
+    """Where each list begins when they are joined in their order."""
     lanes = tl.arange(0, LISTS)
     before = 0
     for at in range(0, lists, LISTS):
@@ -138,23 +135,35 @@ def _join(
         size = tl.load(listed_of + at + lanes, mask=used, other=0)
         tl.store(offset_of + at + lanes, before + tl.cumsum(size, 0) - size, mask=used)
         before += tl.sum(size, 0)
-    tl.debug_barrier()
+
+
+@triton.jit
+def _join(
+    first,
+    n,
+    groups_kept,
+    offset_of,
+    keys,
+    children,
+    list_of,
+    index_of,
+    joined_keys,
+    joined_children,
+    joined_rows,
+    SLOTS: tl.constexpr,
+    PARTS: tl.constexpr,
+    STEP: tl.constexpr,
+):
+    """Moves candidates to where they are in the joined lists."""
     for at in range(0, n, STEP):
-        place = at + tl.arange(0, STEP)
-        used = place < n
-        # the last list that begins at or before the place
-        one = tl.zeros_like(place)
-        left = lists
-        while left > 1:
-            half = left // 2
-            after = tl.load(offset_of + one + half, mask=used, other=0) <= place
-            one = tl.where(after, one + half, one)
-            left -= half
-        offset = tl.load(offset_of + one, mask=used, other=0)
+        entry = at + tl.arange(0, STEP)
+        used = entry < n
+        one = tl.load(list_of + entry, mask=used, other=0)
+        index = tl.load(index_of + entry, mask=used, other=0)
+        key = tl.load(keys + entry, mask=used, other=0)
+        child = tl.load(children + entry, mask=used, other=0)
+        place = tl.load(offset_of + one, mask=used, other=0) + index
         group = tl.load(groups_kept + one // PARTS, mask=used, other=0)
-        source = tl.load(begin_of + one, mask=used, other=0) + place - offset
-        key = tl.load(keys + source, mask=used, other=0)
-        child = tl.load(children + source, mask=used, other=0)
         tl.store(joined_keys + place, key, mask=used)
         tl.store(joined_children + place, child, mask=used)
         tl.store(joined_rows + place, first + group // SLOTS, mask=used)

@@ -78,10 +78,10 @@ class Selector:
         self._counts = {name: empty((requests,), int32) for name in ("groups_of", "listed")}
         self._floor, self._ceiling = empty((requests,), int32), empty((requests,), int32)
         lists = (self._places * self._parts,)
-        self._lists = {name: empty(lists, int32) for name in ("begin_of", "listed_of")}
-        self._offset = empty(lists, int32)
+        self._listed_of, self._offset = empty(lists, int32), empty(lists, int32)
         size = ROOM * targets + self._blocks.spare * requests
-        self._candidates = {name: empty((size,), int32) for name in ("keys", "children")}
+        listed = ("keys", "children", "list_of", "index_of")
+        self._candidates = {name: empty((size,), int32) for name in listed}
         joined = ("joined_rows", "joined_children")
         self._joined = {name: empty((size,), int32) for name in joined}
         self._joined_keys = empty((size,), int32)
@@ -153,19 +153,22 @@ class Selector:
         candidates = {
             "groups_kept": self._groups_kept, **self._counts, **scanned, **self._children,
             **scores, **matrix, **codes, "row_start": row_start, "row_start_out": row_start_out,
-            "floor": self._floor, **self._lists, **self._candidates, "K": self._columns,
-            "tiles": self._tiles, **flags, **groups, "PARTS": self._parts, "SPARE": blocks.spare,
-            "TILES": blocks.opened,
+            "floor": self._floor, "listed_of": self._listed_of, **self._candidates,
+            "K": self._columns, "tiles": self._tiles, **flags, **groups, "PARTS": self._parts,
+            "SPARE": blocks.spare, "TILES": blocks.opened,
         }  # fmt: skip
+        looked = min(blocks.looked, blocks.opened)
         open_groups[(self._places, self._parts)](
-            **candidates, B=self._requests, REQUESTS=self._lanes, num_warps=blocks.open_warps,
-            **self._whole, **self._chain,
+            **candidates, B=self._requests, REQUESTS=self._lanes,
+            FEW=min(4, looked), LOOKED=looked, num_warps=blocks.open_warps, **self._whole,
+            **self._chain,
         )  # fmt: skip
         large = min(blocks.chunk, max(1024, 8 * width))
         select[(self._requests,)](
             **candidates, out_width=out_width, ceiling=self._ceiling, offset_of=self._offset,
             **self._joined, joined_keys=self._joined_keys, **self._kept, found=self._found,
-            LISTS=min(power(width + width // SLACK), 1024), SMALL=min(large, max(1024, 4 * width)),
+            LISTS=min(power((width + width // SLACK) * self._parts), 2048),
+            SMALL=min(large, max(1024, 4 * width)),
             LARGE=large, STEP=min(blocks.step, large), num_warps=blocks.select_warps,
             maxnreg=most_registers, **self._chain,
         )  # fmt: skip
