@@ -72,7 +72,9 @@ class Selector:
         self._group_max = empty((rows, self._slots), int32)
         self._norm = empty((rows,), float32)
         # kept groups, each of which has a list of candidates for every part
-        self._parts = max((1 << self._log) // self._blocks.opened, 1)
+        # never one tile alone: Triton 3.6 does not compile a scan over that
+        self._opened = min(self._blocks.opened, max(1 << self._log, 2))
+        self._parts = max((1 << self._log) // self._opened, 1)
         self._places = targets + targets // SLACK
         self._groups_kept = empty((self._places,), int32)
         self._counts = {name: empty((requests,), int32) for name in ("groups_of", "listed")}
@@ -155,9 +157,9 @@ class Selector:
             **scores, **matrix, **codes, "row_start": row_start, "row_start_out": row_start_out,
             "floor": self._floor, "listed_of": self._listed_of, **self._candidates,
             "K": self._columns, "tiles": self._tiles, **flags, **groups, "PARTS": self._parts,
-            "SPARE": blocks.spare, "TILES": blocks.opened,
+            "SPARE": blocks.spare, "TILES": self._opened,
         }  # fmt: skip
-        looked = min(blocks.looked, blocks.opened)
+        looked = min(blocks.looked, self._opened)
         open_groups[(self._places, self._parts)](
             **candidates, B=self._requests, REQUESTS=self._lanes,
             FEW=min(4, looked), LOOKED=looked, num_warps=blocks.open_warps, **self._whole,
@@ -183,13 +185,16 @@ class Selector:
     def _groups_of_row(self) -> int:
         """Groups that the tiles of a row are divided into.
 
-        Eight: as many are cut as are then opened where W rows have W survivors. Fewer rows, as at
-        the first level, would have too few for a floor: each tile is one then.
+        Eight: as many are cut as are then opened where W rows have W survivors. Twice as many rule
+        out more candidates, where a cut holds them all in registers. Fewer rows, as at the first
+        level, would have too few for a floor: each tile is one then.
         """
         few = 8 if self._columns <= 8192 else 32
         if self._rows * few < self._targets and self._tiles <= _EACH:
             return power(self._tiles)
-        return few
+        mean = power(-(-self._rows // self._requests))
+        more = self._tiles > 2 * few and 2 * few * mean <= self._blocks.chunk
+        return 2 * few if more else few
 
     def _width(self) -> int:
         """A usual number of output rows of a request."""
