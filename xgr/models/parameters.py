@@ -63,7 +63,7 @@ class Decoder:
     head: Array
     cos: Array
     sin: Array
-    norms_behind: bool = False
+    norms_behind: bool
 
     @classmethod
     def load(
