@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
 from collections.abc import Sequence
 from itertools import islice
@@ -61,16 +62,20 @@ def main() -> None:
 
 
 def _compare(want: Sequence[Recommendations], got: Sequence[Recommendations]) -> dict[str, Any]:
-    """Mean share of the CPU's top 10 found, equal lists, greatest score difference in common."""
-    shares, equal, difference = [], 0, 0.0
+    """Mean share of the CPU's top 10 found, equal lists, score differences in common."""
+    shares, equal, differences = [], 0, [0.0]
     for a, b in zip(want, got, strict=True):
         ours = {item.item_id: item.score for item in b}
         common = [(item.score, ours[item.item_id]) for item in a if item.item_id in ours]
         shares.append(len(common) / len(a))
         equal += [item.item_id for item in a] == [item.item_id for item in b]
-        difference = max([difference, *(abs(x - y) for x, y in common)])
-    overlap = sum(shares) / len(shares)
-    return {"overlap@10": overlap, "equal_lists": equal, "max_score_difference": difference}
+        differences += [abs(x - y) for x, y in common]
+    return {
+        "overlap@10": sum(shares) / len(shares),
+        "equal_lists": equal,
+        "max_score_difference": max(differences),
+        "rms_score_difference": math.hypot(*differences) / math.sqrt(len(differences)),
+    }
 
 
 def _hits(found: Sequence[Recommendations], targets: Sequence[Any]) -> int:
