@@ -32,6 +32,7 @@ def build(problem: Problem, context: Context) -> Launcher:
         eps: float,
         q_norm: Tensor | None = None,
         k_norm: Tensor | None = None,
+        hidden: None = None,  # refused
     ) -> None:
         owner = rows.owner(row_start)
         alive = rows.alive(owner, row_start, live)[:, None, None]

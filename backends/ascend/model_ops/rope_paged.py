@@ -34,6 +34,7 @@ def build(problem: Problem, context: Context) -> Launcher:
         eps: float,
         q_norm: Tensor | None = None,
         k_norm: Tensor | None = None,
+        hidden: None = None,  # refused
     ) -> None:
         """Each live row is the token at position prompt_len + step of its table."""
         owner = rows.owner(row_start)

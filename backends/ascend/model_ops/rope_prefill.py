@@ -37,6 +37,7 @@ def build(problem: Problem, context: Context) -> Launcher:
         eps: float,
         q_norm: Tensor | None = None,
         k_norm: Tensor | None = None,
+        hidden: None = None,  # refused
     ) -> None:
         need_dense("rope_prefill", "ascend.library", k=k, v=v)
         owner = rows.owner(q_start)
