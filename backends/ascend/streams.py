@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,22 +13,31 @@ from xgr.backends.ascend import _compat
 from xgr.backends.ascend.soc import CoreGroup
 
 # torch_npu hands out the same streams again after some dozens: which of them are confined to a
-# group, and the stream of each thread and group
+# group, the stream of each thread and group, and which others are held by somebody
 _CONFINED: dict[int, CoreGroup] = {}
 _OF_GROUP: dict[tuple[int, CoreGroup], Any] = {}
+_HELD: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 _TURN = threading.Lock()
 
 
 def fresh() -> Any:
-    """A stream of torch_npu on all cores.
+    """A stream of torch_npu on all cores, nobody else's where there is one.
+
+    What is recorded on a stream must not be replayed on it meanwhile.
 
     Raises:
         RuntimeError: every stream that there is is confined to a core group.
     """
-    made = (_compat.npu().Stream() for _ in range(128))
-    found = next((stream for stream in made if stream.npu_stream not in _CONFINED), None)
+    found = None
+    for _ in range(128):
+        stream = _compat.npu().Stream()
+        if stream.npu_stream not in _CONFINED:
+            found = stream
+            if stream.npu_stream not in _HELD:
+                break
     if found is None:
         raise RuntimeError(f"all streams are confined to core groups: {_CONFINED.values()}")
+    _HELD[found.npu_stream] = found
     return found
 
 

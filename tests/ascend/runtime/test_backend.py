@@ -139,6 +139,14 @@ def test_lanes_launch_side_by_side(rt: Runtime) -> None:
     assert found == {number: 50 * (number + 3) for number in range(4)}
 
 
+def test_no_stream_is_handed_out_twice_while_it_is_held(rt: Runtime) -> None:
+    """torch_npu has some dozens: a lane may not get the one that another records on."""
+    held = [rt.stream() for _ in range(3)]
+    handles = {stream.torch.npu_stream for stream in held}  # type: ignore[attr-defined]
+    assert len(handles) == 3
+    assert all(rt.stream().torch.npu_stream not in handles for _ in range(100))  # type: ignore[attr-defined]
+
+
 def test_memory_is_counted(rt: Runtime) -> None:
     gc.collect()
     before = rt.memory()
