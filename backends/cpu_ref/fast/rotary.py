@@ -75,14 +75,11 @@ class Rotary:
 
     def _inverse_rms(self, x: Floats) -> Floats:
         """[n, H + G]; 1 where there is no norm."""
-        mean: Floats = np.vecdot(x, x)
-        mean *= 1 / x.shape[-1]
-        mean += self._eps
-        np.reciprocal(np.sqrt(mean, out=mean), out=mean)
+        inverse = inverse_rms(x, self._eps)
         for part, weight in self._parts:
             if weight is None:
-                mean[:, part] = 1
-        return mean
+                inverse[:, part] = 1
+        return inverse
 
 
 def heads_of(packed: Array, hidden: Array | None, eps: float) -> Array:
