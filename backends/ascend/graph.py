@@ -19,7 +19,8 @@ from typing import Any, Protocol
 import torch
 
 from xgr.backends.ascend import _compat
-from xgr.backends.ascend.streams import fresh
+from xgr.backends.ascend.streams import STREAMS, fresh
+from xgr.backends.streams import PerStream
 
 LOG = logging.getLogger(__name__)
 
@@ -197,7 +198,7 @@ class Spaces:
     """What graphs are recorded in: a stream and a memory pool for each stream they run on."""
 
     def __init__(self) -> None:
-        self._of: dict[int, tuple[Any, Any, Any]] = {}
+        self._of = PerStream(STREAMS, _space)
         self._updates = threading.local()
         self._turn = threading.Lock()
 
@@ -215,9 +216,7 @@ class Spaces:
     def _record(self, launch: Callable[[], None]) -> Any:
         npu = _compat.npu()
         current = npu.current_stream()
-        if current.npu_stream not in self._of:
-            self._of[current.npu_stream] = _space()
-        side, pool, _ = self._of[current.npu_stream]
+        side, pool, _ = self._of(current)
         graph = npu.NPUGraph()
         side.wait_stream(current)
         with npu.stream(side):

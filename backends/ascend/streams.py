@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,34 +10,21 @@ import torch
 
 from xgr.backends.ascend import _compat
 from xgr.backends.ascend.soc import CoreGroup
+from xgr.backends.streams import Streams
 
-# torch_npu hands out the same streams again after some dozens: which of them are confined to a
-# group, the stream of each thread and group, and which others are held by somebody
-_CONFINED: dict[int, CoreGroup] = {}
+# the stream of each thread and group of cores, which stays confined to it
 _OF_GROUP: dict[tuple[int, CoreGroup], Any] = {}
-_HELD: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 _TURN = threading.Lock()
+STREAMS = Streams(lambda: _compat.npu().Stream(), lambda stream: stream.npu_stream)
 
 
 def fresh() -> Any:
-    """A stream of torch_npu on all cores, nobody else's where there is one.
-
-    What is recorded on a stream must not be replayed on it meanwhile.
+    """A stream of torch_npu on all cores, nobody else's.
 
     Raises:
-        RuntimeError: every stream that there is is confined to a core group.
+        RuntimeError: every stream that there is is held.
     """
-    found = None
-    for _ in range(128):
-        stream = _compat.npu().Stream()
-        if stream.npu_stream not in _CONFINED:
-            found = stream
-            if stream.npu_stream not in _HELD:
-                break
-    if found is None:
-        raise RuntimeError(f"all streams are confined to core groups: {_CONFINED.values()}")
-    _HELD[found.npu_stream] = found
-    return found
+    return STREAMS.fresh()
 
 
 def confined(group: CoreGroup) -> Any:
@@ -48,7 +34,6 @@ def confined(group: CoreGroup) -> Any:
         if key not in _OF_GROUP:
             stream = fresh()
             _compat.npu().set_stream_limit(stream, group.cube, group.vector)
-            _CONFINED[stream.npu_stream] = group
             _OF_GROUP[key] = stream
         return _OF_GROUP[key]
 

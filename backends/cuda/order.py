@@ -14,6 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from xgr.backends.cuda.streams import STREAMS, fresh
+from xgr.backends.streams import PerStream
+
 # blocks of pinned memory of an `Upload`
 _BLOCKS = 4
 
@@ -22,7 +25,7 @@ class Stream:
     """A stream of the device."""
 
     def __init__(self) -> None:
-        self.torch = torch.cuda.Stream()
+        self.torch = fresh()
         self._entered: list[torch.cuda.Stream] = []
 
     def __enter__(self) -> Stream:
@@ -150,8 +153,7 @@ class Spaces:
     """
 
     def __init__(self) -> None:
-        self._of: dict[int, tuple[torch.cuda.Stream, Any, torch.cuda.CUDAGraph]] = {}
-        # torch hands the same stream out again after some dozens: two lanes may share a pool
+        self._of = PerStream(STREAMS, _space)
         self._turn = threading.Lock()
 
     def record(self, launch: Callable[[], None]) -> torch.cuda.CUDAGraph:
@@ -161,9 +163,7 @@ class Spaces:
 
     def _record(self, launch: Callable[[], None]) -> torch.cuda.CUDAGraph:
         current = torch.cuda.current_stream()
-        if current.cuda_stream not in self._of:
-            self._of[current.cuda_stream] = _space()
-        side, pool, _ = self._of[current.cuda_stream]
+        side, pool, _ = self._of(current)
         graph = torch.cuda.CUDAGraph()
         side.wait_stream(current)
         with torch.cuda.stream(side):
@@ -183,7 +183,7 @@ class Spaces:
 
 def _space() -> tuple[torch.cuda.Stream, Any, torch.cuda.CUDAGraph]:
     """A stream, a pool, and a graph that holds the pool: it ends with the last graph in it."""
-    side, pool, holder = torch.cuda.Stream(), torch.cuda.graph_pool_handle(), torch.cuda.CUDAGraph()
+    side, pool, holder = fresh(), torch.cuda.graph_pool_handle(), torch.cuda.CUDAGraph()
     with torch.cuda.stream(side):
         holder.capture_begin(pool=pool, capture_error_mode="thread_local")
         torch.zeros(1, device="cuda")

@@ -106,6 +106,30 @@ def test_streams_wait_for_events(rt: Runtime) -> None:
     assert done.elapsed_ms(start) > 0
 
 
+def test_no_stream_is_handed_out_twice_while_it_is_held(rt: Runtime) -> None:
+    """torch has 32: a lane may not get the one that another records on."""
+    held = [rt.stream() for _ in range(3)]
+    handles = {stream.torch.cuda_stream for stream in held}  # type: ignore[attr-defined]
+    assert len(handles) == 3
+    assert all(rt.stream().torch.cuda_stream not in handles for _ in range(100))  # type: ignore[attr-defined]
+
+
+def test_generations_of_lanes_record_on_streams_of_their_own(rt: Runtime) -> None:
+    """More of them than torch has streams, two at a time, as when an engine replaces another."""
+    gate_up, out = rt.upload([[0.0, 0.0]], float32), rt.empty((1, 1), float32)
+    bound = rt.bind("swiglu", Problem.of("swiglu", "float32", N=1, I=1))
+    before: Any = None
+    for generation in range(40):
+        rt.write(gate_up, [[50.0, float(generation)]])
+        with rt.stream() as lane:
+            graph = rt.capture(lambda: bound(gate_up=gate_up, out=out))
+            for _ in range(2):
+                graph.replay()
+            assert rt.fetch(out).item() == 50 * generation
+        before = lane, graph
+    assert before is not None
+
+
 def test_memory_is_counted(rt: Runtime) -> None:
     before = rt.memory()
     held = rt.empty((1 << 20,), float32)

@@ -19,6 +19,7 @@ import torch
 from xgr.backends.cuda.device import interpreting, multiprocessors
 from xgr.backends.cuda.staged_attention.groups import divide
 from xgr.backends.cuda.staged_attention.launch import Attention
+from xgr.backends.cuda.streams import beside
 from xgr.ops.dtype import dtype, float32
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
@@ -91,14 +92,14 @@ class _Side:
     """A stream beside the caller's, to which it is tied by events."""
 
     def __init__(self) -> None:
-        self._stream = torch.cuda.Stream()
         self._forked, self._ended = torch.cuda.Event(), torch.cuda.Event()
 
     def __enter__(self) -> None:
         """Launch on the side stream, behind what the caller's has now."""
         self._forked.record()
-        self._stream.wait_event(self._forked)
-        self._guard = torch.cuda.stream(self._stream)
+        stream = beside()
+        stream.wait_event(self._forked)
+        self._guard = torch.cuda.stream(stream)
         self._guard.__enter__()
 
     def __exit__(self, *exc: Any) -> None:

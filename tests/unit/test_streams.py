@@ -1,0 +1,89 @@
+"""Streams of a small pool: nobody gets another's, and what belongs to one goes with it."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import threading
+
+import pytest
+
+from xgr.backends.streams import PerStream, Streams
+
+POOL = 4
+
+
+class Pooled:
+    """A new object for one of the device's few streams, as torch's are."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+
+
+def pool() -> Streams:
+    turn = itertools.count()
+    return Streams(lambda: Pooled(next(turn) % POOL), lambda stream: stream.handle)
+
+
+def test_no_stream_is_handed_out_twice_while_it_is_held() -> None:
+    streams = pool()
+    held = [streams.fresh() for _ in range(POOL - 1)]
+    handles = {stream.handle for stream in held}
+    assert len(handles) == POOL - 1
+    assert all(streams.fresh().handle not in handles for _ in range(3 * POOL))
+
+
+def test_none_left_is_an_error_and_a_dropped_one_is_free_again() -> None:
+    streams = pool()
+    held = [streams.fresh() for _ in range(POOL)]
+    with pytest.raises(RuntimeError, match=f"all {POOL} streams .* fewer lanes"):
+        streams.fresh()
+    free = held.pop(1).handle
+    assert streams.fresh().handle == free
+
+
+def test_threads_get_different_streams() -> None:
+    streams, found = pool(), []
+    ready = threading.Barrier(POOL)
+
+    def take() -> None:
+        ready.wait()
+        found.append(streams.fresh())
+
+    threads = [threading.Thread(target=take) for _ in range(POOL)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(stream.handle for stream in found) == list(range(POOL))
+
+
+def test_a_stream_keeps_its_thing_until_it_is_dropped() -> None:
+    streams, made = pool(), itertools.count()
+    things = PerStream(streams, lambda: next(made))
+    first, second = streams.fresh(), streams.fresh()
+    assert [things(first), things(second), things(first)] == [0, 1, 0]
+    assert things(Pooled(first.handle)) == 0  # torch makes a new object for the current stream
+    handle = first.handle
+    del first
+    gc.collect()
+    again = next(s for s in iter(streams.fresh, None) if s.handle == handle)
+    assert [things(again), things(second)] == [2, 1]
+
+
+def test_streams_of_others_keep_their_things() -> None:
+    """The default stream is nobody's to drop."""
+    made = itertools.count()
+    things = PerStream(pool(), lambda: next(made))
+    assert [things(Pooled(77)), things(Pooled(78)), things(Pooled(77))] == [0, 1, 0]
+
+
+def test_generations_of_lanes_do_not_use_up_the_pool() -> None:
+    """A lane has a stream and records on another; both are free when it is gone."""
+    streams = pool()
+    sides = PerStream(streams, streams.fresh)
+    for _ in range(3 * POOL):
+        lane = streams.fresh()
+        side = sides(lane)
+        assert side.handle != lane.handle
+        del lane, side
