@@ -17,6 +17,21 @@ Thing = TypeVar("Thing")
 _TRIES = 128
 
 
+class Held:
+    """A stream that is the holder's alone for as long as this object is.
+
+    torch's own objects do not tell their weak references when they end.
+
+    Attributes:
+        torch: the stream.
+    """
+
+    __slots__ = ("__weakref__", "torch")
+
+    def __init__(self, stream: Any) -> None:
+        self.torch = stream
+
+
 class Streams:
     """The streams of one kind of device.
 
@@ -27,27 +42,27 @@ class Streams:
 
     def __init__(self, make: Callable[[], Any], handle: Callable[[Any], int]) -> None:
         self._make, self.handle = make, handle
-        self._held: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self._held: weakref.WeakValueDictionary[int, Held] = weakref.WeakValueDictionary()
         self._turn = threading.Lock()
 
-    def fresh(self) -> Any:
-        """A stream that nobody else has; it is held for as long as the object is.
+    def fresh(self) -> Held:
+        """A stream that nobody else has.
 
         Raises:
             RuntimeError: every stream that torch has is held.
         """
         with self._turn:
             for _ in range(_TRIES):
-                stream = self._make()
-                if self._held.setdefault(self.handle(stream), stream) is stream:
-                    return stream
+                held = Held(self._make())
+                if self._held.setdefault(self.handle(held.torch), held) is held:
+                    return held
             raise RuntimeError(
                 f"all {len(self._held)} streams that torch has for this device are held, two by a "
                 "lane: start engines with fewer lanes, or drop those that are not used any more"
             )
 
     def holder(self, stream: Any) -> Callable[[], Any]:
-        """Gives the stream for as long as it is held, then None; others are never let go."""
+        """Gives an object for as long as the stream is held, then None; others are never let go."""
         held = self._held.get(self.handle(stream))
         return (lambda: stream) if held is None else weakref.ref(held)
 
@@ -55,19 +70,25 @@ class Streams:
 class PerStream(Generic[Thing]):
     """A thing for each stream, made when it is first asked for.
 
+    Those of streams that are not held any more serve the next ones, as what they were used for
+    may still be there, but launches no more.
+
     Args:
-        streams: those that may be dropped, and their things with them.
+        streams: those that may be dropped.
         make: makes one.
     """
 
     def __init__(self, streams: Streams, make: Callable[[], Thing]) -> None:
         self._streams, self._make = streams, make
         self._of: dict[int, tuple[Callable[[], Any], Thing]] = {}
+        self._free: list[Thing] = []
 
     def __call__(self, stream: Any) -> Thing:
-        """That of a stream."""
-        self._of = {at: one for at, one in self._of.items() if one[0]() is not None}
+        """That of a stream of torch's."""
+        for at in [at for at, (holder, _) in self._of.items() if holder() is None]:
+            self._free.append(self._of.pop(at)[1])
         at = self._streams.handle(stream)
         if at not in self._of:
-            self._of[at] = self._streams.holder(stream), self._make()
+            thing = self._free.pop() if self._free else self._make()
+            self._of[at] = self._streams.holder(stream), thing
         return self._of[at][1]

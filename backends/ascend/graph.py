@@ -19,8 +19,9 @@ from typing import Any, Protocol
 import torch
 
 from xgr.backends.ascend import _compat
-from xgr.backends.ascend.streams import STREAMS, fresh
-from xgr.backends.streams import PerStream
+from xgr.backends.ascend.streams import STREAMS
+from xgr.backends.recording import no_collection
+from xgr.backends.streams import Held, PerStream
 
 LOG = logging.getLogger(__name__)
 
@@ -210,16 +211,17 @@ class Spaces:
     def updates(self) -> Any:
         """The calling thread's stream for updates of captured calls."""
         if not hasattr(self._updates, "stream"):
-            self._updates.stream = fresh()
-        return self._updates.stream
+            self._updates.stream = STREAMS.fresh()
+        return self._updates.stream.torch
 
     def _record(self, launch: Callable[[], None]) -> Any:
         npu = _compat.npu()
         current = npu.current_stream()
-        side, pool, _ = self._of(current)
+        held, pool, _ = self._of(current)
+        side = held.torch
         graph = npu.NPUGraph()
         side.wait_stream(current)
-        with npu.stream(side):
+        with no_collection(), npu.stream(side):
             graph.capture_begin(pool=pool, capture_error_mode="thread_local")
             try:
                 launch()
@@ -232,12 +234,12 @@ class Spaces:
         return graph
 
 
-def _space() -> tuple[Any, Any, Any]:
+def _space() -> tuple[Held, Any, Any]:
     """A stream, a pool, and a graph that holds the pool: it ends with the last graph in it."""
     npu = _compat.npu()
-    side, pool, holder = fresh(), npu.graph_pool_handle(), npu.NPUGraph()
-    side.wait_stream(npu.current_stream())
-    with npu.stream(side):
+    side, pool, holder = STREAMS.fresh(), npu.graph_pool_handle(), npu.NPUGraph()
+    side.torch.wait_stream(npu.current_stream())
+    with no_collection(), npu.stream(side.torch):
         holder.capture_begin(pool=pool, capture_error_mode="thread_local")
         torch.zeros(1, device="npu")
         holder.capture_end()

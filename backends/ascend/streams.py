@@ -10,31 +10,22 @@ import torch
 
 from xgr.backends.ascend import _compat
 from xgr.backends.ascend.soc import CoreGroup
-from xgr.backends.streams import Streams
+from xgr.backends.streams import Held, Streams
 
 # the stream of each thread and group of cores, which stays confined to it
-_OF_GROUP: dict[tuple[int, CoreGroup], Any] = {}
+_OF_GROUP: dict[tuple[int, CoreGroup], Held] = {}
 _TURN = threading.Lock()
 STREAMS = Streams(lambda: _compat.npu().Stream(), lambda stream: stream.npu_stream)
 
 
-def fresh() -> Any:
-    """A stream of torch_npu on all cores, nobody else's.
-
-    Raises:
-        RuntimeError: every stream that there is is held.
-    """
-    return STREAMS.fresh()
-
-
-def confined(group: CoreGroup) -> Any:
+def confined(group: CoreGroup) -> Held:
     """The calling thread's stream on a group of cores; the same one whenever it is asked for."""
     key = threading.get_ident(), group
     with _TURN:
         if key not in _OF_GROUP:
-            stream = fresh()
-            _compat.npu().set_stream_limit(stream, group.cube, group.vector)
-            _OF_GROUP[key] = stream
+            held = STREAMS.fresh()
+            _compat.npu().set_stream_limit(held.torch, group.cube, group.vector)
+            _OF_GROUP[key] = held
         return _OF_GROUP[key]
 
 
@@ -46,7 +37,8 @@ class Stream:
     """
 
     def __init__(self, group: CoreGroup | None = None) -> None:
-        self.torch = fresh() if group is None else confined(group)
+        self._held = STREAMS.fresh() if group is None else confined(group)
+        self.torch = self._held.torch
         self.group = group
         self._entered: list[Any] = []
 

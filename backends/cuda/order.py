@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from xgr.backends.cuda.streams import STREAMS, fresh
-from xgr.backends.streams import PerStream
+from xgr.backends.cuda.streams import STREAMS
+from xgr.backends.recording import no_collection
+from xgr.backends.streams import Held, PerStream
 
 # blocks of pinned memory of an `Upload`
 _BLOCKS = 4
@@ -25,7 +26,8 @@ class Stream:
     """A stream of the device."""
 
     def __init__(self) -> None:
-        self.torch = fresh()
+        self._held = STREAMS.fresh()
+        self.torch: torch.cuda.Stream = self._held.torch
         self._entered: list[torch.cuda.Stream] = []
 
     def __enter__(self) -> Stream:
@@ -163,10 +165,11 @@ class Spaces:
 
     def _record(self, launch: Callable[[], None]) -> torch.cuda.CUDAGraph:
         current = torch.cuda.current_stream()
-        side, pool, _ = self._of(current)
+        held, pool, _ = self._of(current)
+        side = held.torch
         graph = torch.cuda.CUDAGraph()
         side.wait_stream(current)
-        with torch.cuda.stream(side):
+        with no_collection(), torch.cuda.stream(side):
             # other threads may allocate and wait meanwhile
             graph.capture_begin(pool=pool, capture_error_mode="thread_local")
             try:
@@ -181,10 +184,10 @@ class Spaces:
         return graph
 
 
-def _space() -> tuple[torch.cuda.Stream, Any, torch.cuda.CUDAGraph]:
+def _space() -> tuple[Held, Any, torch.cuda.CUDAGraph]:
     """A stream, a pool, and a graph that holds the pool: it ends with the last graph in it."""
-    side, pool, holder = fresh(), torch.cuda.graph_pool_handle(), torch.cuda.CUDAGraph()
-    with torch.cuda.stream(side):
+    side, pool, holder = STREAMS.fresh(), torch.cuda.graph_pool_handle(), torch.cuda.CUDAGraph()
+    with no_collection(), torch.cuda.stream(side.torch):
         holder.capture_begin(pool=pool, capture_error_mode="thread_local")
         torch.zeros(1, device="cuda")
         holder.capture_end()

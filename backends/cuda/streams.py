@@ -1,5 +1,3 @@
-# torch's streams have no types:
-# mypy: disable-error-code="no-untyped-call"
 """Streams of torch's device that nobody else launches on."""
 
 from __future__ import annotations
@@ -8,20 +6,10 @@ import threading
 
 import torch
 
-from xgr.backends.streams import Streams
+from xgr.backends.streams import Held, Streams
 
 STREAMS = Streams(torch.cuda.Stream, lambda stream: stream.cuda_stream)
 _OF_THREAD = threading.local()
-
-
-def fresh() -> torch.cuda.Stream:
-    """A stream that is the caller's alone.
-
-    Raises:
-        RuntimeError: every stream that torch has is held.
-    """
-    found: torch.cuda.Stream = STREAMS.fresh()
-    return found
 
 
 def beside() -> torch.cuda.Stream:
@@ -32,8 +20,9 @@ def beside() -> torch.cuda.Stream:
     """
     if not hasattr(_OF_THREAD, "streams"):
         _OF_THREAD.streams = {}
-    streams: dict[int, torch.cuda.Stream] = _OF_THREAD.streams
+    streams: dict[int, Held] = _OF_THREAD.streams
     device = torch.cuda.current_device()
     if device not in streams:
-        streams[device] = fresh()
-    return streams[device]
+        streams[device] = STREAMS.fresh()
+    stream: torch.cuda.Stream = streams[device].torch
+    return stream

@@ -15,7 +15,7 @@ from tests.ascend.fake_cann.calls import order  # noqa: E402
 from tests.ascend.recorded import in_blocks  # noqa: E402
 from xgr.backends.ascend import graph  # noqa: E402
 from xgr.backends.ascend.soc import CoreGroup  # noqa: E402
-from xgr.backends.ascend.streams import Stream, fresh  # noqa: E402
+from xgr.backends.ascend.streams import STREAMS, Stream  # noqa: E402
 from xgr.conformance.laid import with_outputs  # noqa: E402
 from xgr.conformance.runner import expected  # noqa: E402
 from xgr.ops import spec  # noqa: E402
@@ -145,7 +145,7 @@ def test_streams_of_groups_are_not_handed_out_as_others(rt: Runtime) -> None:
     group = CoreGroup(5, 10)
     one, same = Stream(group), Stream(group)
     assert one.torch.npu_stream == same.torch.npu_stream
-    others = {fresh().npu_stream for _ in range(100)}
+    others = {STREAMS.fresh().torch.npu_stream for _ in range(100)}
     assert one.torch.npu_stream not in others
     limit = rt.backend._npu.get_stream_limit(one.torch)  # type: ignore[attr-defined]
     assert (limit["cube_core_num"], limit["vector_core_num"]) == (5, 10)
