@@ -242,3 +242,9 @@ def one_step_short(problem: Problem, context: Context) -> Launcher:
         launch(step=max(step - 1, 0), **rest)
 
     return short
+
+
+@mutant("linear_add")
+def product_rounded_before_it_is_added(*, x: Values, weight: Values, residual: Values) -> None:
+    product = x.astype(np.float64) @ weight.astype(np.float64).T
+    residual[...] = residual.astype(np.float64) + product.astype(residual.dtype).astype(np.float64)
