@@ -41,6 +41,7 @@ def cases() -> Iterable[Case]:
         yield case("bfloat16", R=7, d=size, step=0, norm=True)
     for heads, groups in ((3, 3), (16, 1), (12, 4)):
         yield case("bfloat16", R=7, H=heads, G=groups, step=1, norm=True)
+    yield case("bfloat16", R=2, B=1, H=32, G=8, step=1, norm=True, hidden=40)
     for width in (1, 33, 129):
         yield case(R=width, B=1, step=0, norm=True)
     for width in (64, 513, 1025):

@@ -41,6 +41,7 @@ def cases() -> Iterable[Case]:
         yield case("bfloat16", R=7, d=size, step=0, norm=True)
     for heads, groups in ((3, 3), (16, 1), (12, 4)):
         yield case("bfloat16", R=7, H=heads, G=groups, step=1, norm=True)
+    yield case("bfloat16", R=2, B=1, NP=4, H=32, G=8, step=1, norm=True, hidden=40)
     for width in (33, 513):
         yield case("bfloat16", R=width, H=1, G=1, d=16, NP=width, BT=1, B=1, step=0, norm=True)
     yield case(step=0, norm=False, live="none")

@@ -40,6 +40,7 @@ def cases() -> Iterable[Case]:
         yield case("bfloat16", T=20, B=1, d=size, norm=True)
     for heads, groups in ((3, 3), (16, 1), (12, 4)):
         yield case("bfloat16", T=20, B=1, H=heads, G=groups, norm=True)
+    yield case("bfloat16", N=2, T=8, B=1, H=32, G=8, norm=True, hidden=40)
     for count in (1, 33, 129):
         yield case(N=count, T=count, B=1, prompt="full", norm=True)
     yield case(norm=True, prompt="empty")

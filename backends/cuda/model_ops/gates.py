@@ -8,7 +8,12 @@ import torch
 import triton
 import triton.language as tl
 
-from xgr.backends.cuda.model_ops.norm_behind import inverse_rms, load_row, row_stride
+from xgr.backends.cuda.model_ops.norm_behind import (
+    inverse_rms,
+    load_row,
+    reads_again,
+    row_stride,
+)
 from xgr.backends.cuda.strides import need_dense_rows
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Launcher
@@ -17,10 +22,10 @@ from xgr.registry.kernel import Launcher
 def build_gate(problem: Problem, gelu: bool) -> Launcher:
     """Launcher of swiglu, normed_swiglu or gelu_gated."""
     rows, size = problem.sizes["N"], problem.sizes["I"]
-    block = min(triton.next_power_of_2(size), 1024)
-    grid = (rows, triton.cdiv(size, block))
-
     width = problem.sizes.get("h", 0)
+    most, warps = (4096, 8) if width and reads_again(problem, 3 * size) else (1024, 4)
+    block = min(triton.next_power_of_2(size), most)
+    grid = (rows, triton.cdiv(size, block))
 
     def gated(
         *,
@@ -33,6 +38,7 @@ def build_gate(problem: Problem, gelu: bool) -> Launcher:
         _gated[grid](
             gate_up, hidden, out, gate_up.stride(0), row_stride(hidden), out.stride(0), eps, size,
             GELU=gelu, BLOCK=block, h=width, BLOCK_N=triton.next_power_of_2(width),
+            num_warps=warps,
         )  # fmt: skip
 
     return gated

@@ -2,8 +2,9 @@
 # mypy: disable-error-code="no-untyped-def,untyped-decorator"
 """The norm, rotation and K/V write of some heads of one token, on the device.
 
-A program holds 512 pairs (low, high) of elements, eight a thread. Long prompts are bound by the
-instructions that are issued, and half of those are a thread's own, whatever it holds.
+A program holds 1024 pairs (low, high) of elements, eight a thread. Long prompts are bound by the
+instructions that are issued, and half of those are a thread's own, whatever it holds; very long
+ones by what is read again for the norm, so that a thread takes twice as many.
 """
 
 from __future__ import annotations
@@ -11,20 +12,21 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from xgr.backends.cuda.model_ops.norm_behind import inverse_rms
+from xgr.backends.cuda.model_ops.norm_behind import inverse_rms, reads_again
 from xgr.ops.spec import Problem
 
-PAIRS, WARPS = 512, 2
+PAIRS, WARPS = 1024, 4
 
 
 def divide(problem: Problem) -> tuple[dict[str, int], int]:
     """What a kernel is compiled for, and how many programs a token needs."""
     a = problem.sizes
     every, pairs = a["H"] + 2 * a["G"], triton.next_power_of_2(a["d"] // 2)
-    some = min(max(PAIRS // pairs, 1), triton.next_power_of_2(every))
+    width = a["h"] if problem.flag("hidden") else 0
+    most = 2 * PAIRS if width and reads_again(problem, 2 * every * a["d"]) else PAIRS
+    some = min(max(most // pairs, 1), triton.next_power_of_2(every))
     constants = {"H": a["H"], "G": a["G"], "D": a["d"], "BLOCK_H": some, "BLOCK_F": pairs}
     constants |= {"NORM_Q": problem.flag("q_norm"), "NORM_K": problem.flag("k_norm")}
-    width = a["h"] if problem.flag("hidden") else 0
     constants |= {"h": width, "BLOCK_N": triton.next_power_of_2(width), "num_warps": WARPS}
     constants["BLOCK_B"] = triton.next_power_of_2(a["B"])
     return constants, triton.cdiv(every, some)
