@@ -1,9 +1,10 @@
 """One level of beam search on a GPU beside one read of the logits, torch and FlashInfer.
 
 bfloat16 logits of 8192 codes for 1, 4 and 16 requests of 128 to 512 beams, flat and peaked, with
-every code legal and over three catalogues of three levels: dense (6 % of the codes under a node),
-random (a million items, 122 children a node, then one or two) and games (17,000 items). The op is
-held to the CPU's definition on a small case, and its scores to torch's topk on every one timed.
+every code legal and over catalogues of three levels: dense (6 % of the codes under a node), random
+(a million items, 122 children a node, then one or two) and games (17,000 items over 256 of the
+codes). Small is games over logits of 256 codes. The op is held to the CPU's definition on a small
+case, and its scores to torch's topk on every one timed.
 
     python -m benchmarks.beam_step --peers flashinfer --json benchmarks/results/beam_step.json
 """
@@ -27,7 +28,6 @@ from benchmarks.gpu.ahead import compile_ahead
 from benchmarks.gpu.floor import geomean
 from benchmarks.gpu.kernels import Config, able, launches, space
 from benchmarks.gpu.levels import (
-    CODES,
     Beams,
     Level,
     Set,
@@ -83,7 +83,9 @@ def sweep(chosen: Sequence[Level]) -> list[dict[str, Any]]:
     found = []
     for level in chosen:
         beams = Beams(device(), level)
-        sets = [Set(beams) for _ in range(set_count(level.requests * level.width * CODES * 2))]
+        sets = [
+            Set(beams) for _ in range(set_count(level.requests * level.width * level.codes * 2))
+        ]
         tried = []
         for name, config in candidates(level):
             calls = configured(device(), sets, name, config)
@@ -135,7 +137,7 @@ def time_level(level: Level, peers: Sequence[str]) -> tuple[float, Mapping[str, 
     and topk, FlashInfer by its top_k alone, on scores that were made before.
     """
     beams = Beams(device(), level)
-    logits = level.requests * level.width * CODES * 2
+    logits = level.requests * level.width * level.codes * 2
     sets = [Set(beams) for _ in range(set_count(logits))]
     calls = ours(device(), sets)
     calls[0]()
@@ -206,7 +208,7 @@ def launch_once(level: Level) -> None:
 
 def _compiled(level: Level) -> tuple[object, ...]:
     """What a binary depends on; the logits are not of it."""
-    place = (level.catalogue == "none", level.level)
+    place = (level.catalogue == "none", level.level, level.codes)
     return (level.requests, level.width, *place, level.normalize)
 
 

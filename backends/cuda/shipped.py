@@ -26,6 +26,8 @@ BATCHES: tuple[Mapping[str, int], ...] = (
     {"B": 1, "R": 128, "N": 1024, "T": 16384},
     {"B": 16, "R": 8192, "N": 16384, "T": 65536},
 )
+# beams over small codebooks, whose rows are divided in another way
+SMALL_CODEBOOKS: Mapping[str, int] = {"B": 1, "R": 512, "K": 256, "M": 256, "C": 256}
 REST: Mapping[str, int] = {
     "S": 2, "L": 28, "V": 176_512, "M": 8192, "K": 8192, "C": 8192, "O": 4096, "P": 40_960,
     "F": 64, "NB": 32, "NP": 8192, "BT": 16, "MB": 66, "OB": 2,
@@ -56,7 +58,9 @@ def shipped_problems(
     flags |= {s.name: s.choices or (False, True) for s in declared.scalars if s.flag}
     typed = any(a.dtype == "model" for a in declared.args)
     models = MODELS[:1] if sample else MODELS
-    batches = BATCHES[1:] if sample and op == "beam_step" else BATCHES
+    batches = BATCHES
+    if op == "beam_step":
+        batches = BATCHES[1:] if sample else (*BATCHES, SMALL_CODEBOOKS)
     for kind, model, batch in product(dtypes if typed else ("float32",), models, batches):
         known = {**REST, **model, **batch, "RO": batch["R"]}
         rows = (batch["B"], batch["R"]) if op == "beam_step" else (batch["R"],)

@@ -22,13 +22,14 @@ from xgr.catalog.device import Served
 from xgr.ops.array import Trie
 from xgr.ops.tries import random_sids
 
-# columns of the logits
+# columns of the logits, but for catalogues of small codebooks
 CODES = 8192
-# catalogues: items, and how many codes of the first and of the other levels they use
-CATALOGUES: Mapping[str, tuple[int, int, int]] = {
-    "dense": (1_000_000, 2048, CODES),  # of the second level, 6 % under each node
-    "random": (1_000_000, CODES, CODES),
-    "games": (17_000, 256, 256),
+# catalogues: items, how many codes of the first and of the other levels they use, and of how many
+CATALOGUES: Mapping[str, tuple[int, int, int, int]] = {
+    "dense": (1_000_000, 2048, CODES, CODES),  # of the second level, 6 % under each node
+    "random": (1_000_000, CODES, CODES, CODES),
+    "games": (17_000, 256, 256, CODES),
+    "small": (17_000, 256, 256, 256),
 }
 
 
@@ -52,6 +53,11 @@ class Level:
     data: str
 
     @property
+    def codes(self) -> int:
+        """Columns of the logits."""
+        return CATALOGUES[self.catalogue][3] if self.catalogue in CATALOGUES else CODES
+
+    @property
     def order(self) -> str:
         """By rank at the last level."""
         return "rank" if self.level == 2 else "path"
@@ -65,7 +71,8 @@ class Level:
 
 def levels() -> Sequence[Level]:
     """Every code legal, many children, few and one; by each normalisation of flat and peaked."""
-    places = (("none", 1), ("dense", 1), ("random", 1), ("random", 2), ("games", 1), ("games", 2))
+    catalogues = ("random", "games", "small")
+    places = [("none", 1), ("dense", 1), *product(catalogues, (1, 2))]
     found = product((1, 4, 16), (128, 256, 512), places, ("level", "children", "vocab"), _DATA)
     return [Level(b, w, *place, normalize, data) for b, w, place, normalize, data in found]
 
@@ -86,7 +93,7 @@ class Beams:
     Attributes:
         device: where the tensors are.
         live: live rows of each request: no two beams stand at one node.
-        legal: bool [rows, CODES], None where every code is legal.
+        legal: bool [rows, K], None where every code is legal.
         work: one read of the live rows' logits; of the children's alone where that is enough.
     """
 
@@ -96,7 +103,7 @@ class Beams:
         self.trie = None if level.catalogue == "none" else _trie(rt, level.catalogue)
         self.live, self.legal = level.width, None
         node = np.zeros(rows, np.int32)
-        children = level.width * CODES
+        children = level.width * level.codes
         if self.trie is not None:
             levels = _host(level.catalogue).levels
             exist = len(levels[level.level - 1].code)
@@ -110,7 +117,7 @@ class Beams:
         self.row_start = ints(range(0, rows + 1, level.width), device)
         self.counts = ints([self.live] * level.requests, device)
         self.width = ints([level.width] * level.requests, device)
-        read = level.requests * self.live * CODES * 2
+        read = level.requests * self.live * level.codes * 2
         if level.normalize != "level":
             read = min(read, children * 6)  # a logit and its code
         self.work = Work(read)
@@ -125,7 +132,7 @@ class Beams:
         count = high - low
         row = np.repeat(np.arange(len(node)), count)
         child = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-        legal = torch.zeros(len(node), CODES, dtype=torch.bool, device=self.device)
+        legal = torch.zeros(len(node), self.level.codes, dtype=torch.bool, device=self.device)
         where = (row, code[np.repeat(low, count) + child])
         legal[tuple(torch.from_numpy(one).long().to(self.device) for one in where)] = True
         return legal, int(count.sum())
@@ -137,7 +144,7 @@ class Beams:
         return logits.float().logsumexp(1)
 
     def scores(self, logits: torch.Tensor, cumulative: torch.Tensor) -> torch.Tensor:
-        """float32 [B, width * CODES] of every code, -inf where it is not legal."""
+        """float32 [B, width * K] of every code, -inf where it is not legal."""
         found = logits.float() + (cumulative - self.lse(logits))[:, None]
         if self.legal is not None:
             found = found.masked_fill_(~self.legal, float("-inf"))
@@ -149,12 +156,12 @@ class Set:
 
     def __init__(self, beams: Beams) -> None:
         self.beams, device = beams, beams.device
-        shape = (beams.level.requests * beams.level.width, CODES)
+        shape = (beams.level.requests * beams.level.width, beams.level.codes)
         noise = torch.randn(shape, device=device)
         if beams.level.data == "flat":
             noise *= 0.1
         else:
-            where = torch.randint(CODES, (shape[0], 8), device=device)
+            where = torch.randint(shape[1], (shape[0], 8), device=device)
             noise.scatter_add_(1, where, torch.full(where.shape, 12.0, device=device))
         self.logits = noise.bfloat16()
         self.cumulative = -torch.rand(shape[0], device=device)
@@ -222,9 +229,9 @@ def _host(name: str) -> Any:
 
 @cache
 def _catalogue(name: str) -> Catalogue:
-    items, first, others = CATALOGUES[name]
+    items, first, others, codes = CATALOGUES[name]
     sids = random_sids(np.random.default_rng(0), (first, others, others), items)
-    return Catalogue.from_sids(sids, level_sizes=(CODES,) * 3)
+    return Catalogue.from_sids(sids, level_sizes=(codes,) * 3)
 
 
 @cache

@@ -113,6 +113,21 @@ def test_tiles_of_a_group_take_turns(flags: dict[str, str | int | bool]) -> None
     assert result.outcome is Outcome.OK, result.notes
 
 
+@pytest.mark.parametrize("codes", [8, 9, 64, 200, 256, 512])
+@pytest.mark.parametrize("flags", [
+    {"trie": False, "data": "ties"},
+    {"trie": False, "data": "minus_inf", "normalize": "level"},
+    {"trie": False, "data": "nan", "normalize": "none"},
+    {"data": "normal", "items": 3000, "filters": "mixed", "order": "rank"},
+    {"data": "plus_inf", "items": 40_000, "normalize": "level"},
+])  # fmt: skip
+def test_small_codebooks(codes: int, flags: dict[str, str | int | bool]) -> None:
+    """Groups are parts of a tile, of rows that are read whole too."""
+    case = a_case(2, 12, codes, 40, width="ragged", **flags)
+    result = run_case(interpreted(), "cuda.triton", case)
+    assert result.outcome is Outcome.OK, result.notes
+
+
 def test_children_are_all_codes_of_some_rows() -> None:
     """Those rows are read as they are, the others through the codes of their children."""
     case = a_case(2, 6, 9, 20, items=180, data="nan", normalize="none")

@@ -173,7 +173,7 @@ def test_levels_hold_the_op_to_topk(catalogue: str, level: int, normalize: str) 
 
 
 def test_levels_are_of_every_kind() -> None:
-    assert len({str(one) for one in levels()}) == 3 * 3 * 6 * 3 * 2
+    assert len({str(one) for one in levels()}) == 3 * 3 * 8 * 3 * 2
     assert set(swept()) <= set(levels())
 
 

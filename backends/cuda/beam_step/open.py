@@ -57,7 +57,7 @@ def open_groups(
     TRIE: tl.constexpr,
     STRICT: tl.constexpr,
     SLOTS: tl.constexpr,
-    LOG: tl.constexpr,
+    SHIFT: tl.constexpr,
     PARTS: tl.constexpr,
     SPARE: tl.constexpr,
     REQUESTS: tl.constexpr,
@@ -96,7 +96,7 @@ def open_groups(
     row = first + group // SLOTS
     facts = _facts(row, low_of, count_of, cumulative, norm, K, TRIE)
     tile, here, bounds = _tiles_of(
-        row, group % SLOTS, part, least, tile_max, facts, tiles, STRICT, SLOTS, LOG, TILES
+        row, group % SLOTS, part, least, tile_max, facts, tiles, STRICT, SLOTS, SHIFT, TILES
     )
     one = here.to(tl.int32)
     rank = tl.where(here, tl.cumsum(one, 0) - one, TILES)
@@ -193,7 +193,7 @@ def candidates(
     TRIE: tl.constexpr,
     STRICT: tl.constexpr,
     SLOTS: tl.constexpr,
-    LOG: tl.constexpr,
+    SHIFT: tl.constexpr,
     TILES: tl.constexpr,
 ):
     """Keys of children in tiles that are not below `least`, and their numbers: [TILES, 32] each.
@@ -202,7 +202,7 @@ def candidates(
     """
     facts = _facts(row, low_of, count_of, cumulative, norm, K, TRIE)
     tile, here, bounds = _tiles_of(
-        row, slot, part, least, tile_max, facts, tiles, STRICT, SLOTS, LOG, TILES
+        row, slot, part, least, tile_max, facts, tiles, STRICT, SLOTS, SHIFT, TILES
     )
     return _keys_of(
         row, tile, here, bounds, legal, facts, logits, stride_row, stride_code,
@@ -221,12 +221,12 @@ def _tiles_of(
     tiles,
     STRICT: tl.constexpr,
     SLOTS: tl.constexpr,
-    LOG: tl.constexpr,
+    SHIFT: tl.constexpr,
     TILES: tl.constexpr,
 ):
     """Tiles of a part of a group, which of them are not below `least`, and the group's children."""
     _, size, base, lse = facts
-    units = group_shift(size, SLOTS, LOG)
+    units = group_shift(size, SLOTS, SHIFT)
     begin = (slot << units) * _UNIT
     end = tl.minimum(begin + (_UNIT << units), size)
     # a group of less than a tile may begin within one

@@ -3,9 +3,9 @@
 A tile is 32 consecutive children of a row (codes where there is no catalogue), of four units. At
 most `SLOTS` groups divide the units of a row, each a power of two of consecutive ones and no more
 than needed, so that a row of few children has as many groups as units: a group may be a part of a
-tile, or many. Where rows have no more tiles than `SLOTS` a group is a tile. The maxima of tiles are
-of logits, as keys: the row's log-sum-exp is known at its end. Those of groups are of scores. With
-filters one word a tile says which children live.
+tile, or many. Where there are few rows each tile is a group. The maxima of tiles are of logits, as
+keys: the row's log-sum-exp is known at its end. Those of groups are of scores. With filters one
+word a tile says which children live.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
@@ -24,13 +24,15 @@ from xgr.backends.cuda.catalogue.level import children_of, codes_of, kept, run_o
 TILE = 32
 # children of a unit, the least that a group has
 UNIT = 8
+# in place of the size of a group: each tile is one, of all rows
+EACH = -1
 
 # what the log-sum-exp is taken over, besides "given" (0): the row, or the node's children
 ROW, CHILDREN = 1, 2
 
 _TILE, _UNIT = tl.constexpr(TILE), tl.constexpr(UNIT)
 _UNITS, _TILE_LOG = tl.constexpr(TILE // UNIT), tl.constexpr((TILE // UNIT).bit_length() - 1)
-_ROW, _CHILDREN = tl.constexpr(ROW), tl.constexpr(CHILDREN)
+_EACH, _ROW, _CHILDREN = tl.constexpr(EACH), tl.constexpr(ROW), tl.constexpr(CHILDREN)
 
 
 # K is specialised: rows of a multiple of 16 codes are read 16 bytes at a time
@@ -69,7 +71,7 @@ def scan_rows(
     NORM: tl.constexpr,
     STRICT: tl.constexpr,
     SLOTS: tl.constexpr,
-    LOG: tl.constexpr,
+    SHIFT: tl.constexpr,
     REQUESTS: tl.constexpr,
     BLOCK: tl.constexpr,
     GATHERED: tl.constexpr,
@@ -77,7 +79,7 @@ def scan_rows(
 ):
     """Grid (R). Rows are read `BLOCK` codes at once, and children looked up `GATHERED` at once.
 
-    2^LOG is the tiles of a group of a whole row. `CHAINED` lets the next launch begin.
+    2^SHIFT is the units of a group of a whole row. `CHAINED` lets the next launch begin.
     """
     if CHAINED:
         gdc_launch_dependents()
@@ -113,25 +115,25 @@ def scan_rows(
             top, total, best = _read(
                 logits, stride_code, code, low, K, request, descriptor, words, kind, mask,
                 list_start, listed, level, mask_pitch, tile_max, legal, top, total, best,
-                False, NORM != 0, True, SLOTS, LOG, BLOCK,
+                False, NORM != 0, True, SLOTS, SHIFT, BLOCK,
             )  # fmt: skip
         else:
             if NORM == _ROW:
                 top, total, best = _read(
                     logits, stride_code, code, low, K, request, descriptor, words, kind, mask,
                     list_start, listed, level, mask_pitch, tile_max, legal, top, total, best,
-                    False, True, False, SLOTS, LOG, BLOCK,
+                    False, True, False, SLOTS, SHIFT, BLOCK,
                 )  # fmt: skip
             top, total, best = _read(
                 logits, stride_code, code, low, count, request, descriptor, words, kind, mask,
                 list_start, listed, level, mask_pitch, tile_max, legal, top, total, best,
-                True, NORM == _CHILDREN, True, SLOTS, LOG, GATHERED,
+                True, NORM == _CHILDREN, True, SLOTS, SHIFT, GATHERED,
             )  # fmt: skip
     else:
         top, total, best = _read(
             logits, stride_code, code, 0, K, request, descriptor, words, kind, mask,
             list_start, listed, level, mask_pitch, tile_max, legal, top, total, best,
-            False, NORM != 0, True, SLOTS, LOG, BLOCK,
+            False, NORM != 0, True, SLOTS, SHIFT, BLOCK,
         )  # fmt: skip
     lse = 0.0
     if NORM != 0:
@@ -140,8 +142,7 @@ def scan_rows(
     elif norm is not None:
         lse = tl.load(norm + row)
     slot = tl.arange(0, SLOTS)
-    if LOG == 0:
-        # a group is a tile, however many there are
+    if SHIFT == _EACH:
         tl.debug_barrier()
         size = K
         if TRIE:
@@ -176,7 +177,7 @@ def _read(
     FOLD: tl.constexpr,
     MARK: tl.constexpr,
     SLOTS: tl.constexpr,
-    LOG: tl.constexpr,
+    SHIFT: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """One pass over `count` columns or, to `GATHER`, over the codes of as many children.
@@ -190,9 +191,11 @@ def _read(
         rule, begin, end = run_of(request, low, count, kind, list_start, listed)
         slot = tl.load(mask + request)
     slots = tl.arange(0, SLOTS)
-    shift = group_shift(count, SLOTS, LOG)
-    # tiles that are read at once of a group of a whole row
-    RATIO: tl.constexpr = min(1 << LOG, TILES)
+    shift = group_shift(count, SLOTS, SHIFT)
+    # groups of a whole row are of whole tiles, and of so many that are read at once
+    WHOLE: tl.constexpr = SHIFT == _EACH or SHIFT >= _TILE_LOG
+    OF_GROUP: tl.constexpr = max((1 << max(SHIFT, 0)) // _UNITS, 1)
+    RATIO: tl.constexpr = min(OF_GROUP, TILES)
     for at in range(0, count, BLOCK):
         entry = at + rank[:, None] * _TILE + lane[None, :]
         inside = entry < count
@@ -216,7 +219,7 @@ def _read(
                 )  # fmt: skip
                 word = tl.sum(alive.to(tl.int32) << lane[None, :], 1)
                 tl.store(legal + tile, word, mask=some)
-            if GATHER:
+            if GATHER or not WHOLE:
                 of_unit = tl.reshape(tl.where(alive, key_of(x), EMPTY), [TILES * _UNITS, _UNIT])
                 part = tl.max(of_unit, 1)
                 group = (at // _UNIT + tl.arange(0, TILES * _UNITS)) >> shift
@@ -231,27 +234,24 @@ def _read(
                     # a maximum may pass over NaN; where there is a sum, that shows it
                     spoilt = tl.max(is_nan(x).to(tl.int32), 1) != 0
                     key = tl.where(spoilt, NAN, key)
-                if LOG > 0:
+                if SHIFT != _EACH:
                     part = tl.max(tl.reshape(key, [TILES // RATIO, RATIO]), 1)
-                    group = (at // _TILE >> LOG) + tl.arange(0, TILES // RATIO)
+                    group = at // (_TILE * OF_GROUP) + tl.arange(0, TILES // RATIO)
             tl.store(tile_max + tile, key, mask=tile * _TILE < count)
-            if LOG > 0:
+            if SHIFT != _EACH:
                 of_group = group[:, None] == slots[None, :]
                 best = tl.maximum(best, tl.max(tl.where(of_group, part[:, None], EMPTY), 0))
     return top, total, best
 
 
 @triton.jit
-def group_shift(count, SLOTS: tl.constexpr, LOG: tl.constexpr):
-    """Log2 of the units of a group in rows of so many children.
-
-    Of whole rows 2^LOG tiles; where that is one, of all rows.
-    """
+def group_shift(count, SLOTS: tl.constexpr, SHIFT: tl.constexpr):
+    """Log2 of the units of a group in rows of so many children: SHIFT in whole rows."""
     shift = count * 0
-    if LOG == 0:
+    if SHIFT == _EACH:
         shift += _TILE_LOG
     else:
         least = tl.cdiv(tl.cdiv(count, _UNIT), SLOTS)
-        for doubled in tl.static_range(LOG + _TILE_LOG):
+        for doubled in tl.static_range(SHIFT):
             shift += (least > (1 << doubled)).to(tl.int32)
     return shift

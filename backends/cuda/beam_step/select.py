@@ -61,7 +61,7 @@ def select(
     TRIE: tl.constexpr,
     STRICT: tl.constexpr,
     SLOTS: tl.constexpr,
-    LOG: tl.constexpr,
+    SHIFT: tl.constexpr,
     PARTS: tl.constexpr,
     SPARE: tl.constexpr,
     LISTS: tl.constexpr,
@@ -111,7 +111,7 @@ def select(
             first, groups_kept + places_of(target), groups * PARTS, want, bounds,
             _ROOM * room + SPARE, joined_keys, joined_children, joined_rows, kept + target,
             kept_keys + target, tile_max, low_of, count_of, legal, cumulative, norm, logits,
-            stride_row, stride_code, descriptor, code, level, K, tiles, TRIE, STRICT, SLOTS, LOG,
+            stride_row, stride_code, descriptor, code, level, K, tiles, TRIE, STRICT, SLOTS, SHIFT,
             PARTS, TILES, LARGE, STEP,
         )  # fmt: skip
         found_keys = joined_keys
@@ -199,7 +199,7 @@ def _read_again(
     TRIE: tl.constexpr,
     STRICT: tl.constexpr,
     SLOTS: tl.constexpr,
-    LOG: tl.constexpr,
+    SHIFT: tl.constexpr,
     PARTS: tl.constexpr,
     TILES: tl.constexpr,
     LARGE: tl.constexpr,
@@ -224,7 +224,7 @@ def _read_again(
         key, child = candidates(
             row, group % SLOTS, one % PARTS, least, tile_max, low_of, count_of, legal, cumulative,
             norm, logits, stride_row, stride_code, descriptor, code, level, K, tiles, TRIE, STRICT,
-            SLOTS, LOG, TILES,
+            SLOTS, SHIFT, TILES,
         )  # fmt: skip
         taken = key >= least
         place, n = places(taken, n)

@@ -10,7 +10,7 @@ from xgr.backends.cuda.beam_step.blocks import Blocks
 from xgr.backends.cuda.beam_step.emit import emit
 from xgr.backends.cuda.beam_step.floor import SLACK, find_floor
 from xgr.backends.cuda.beam_step.open import ROOM, open_groups
-from xgr.backends.cuda.beam_step.scan import CHILDREN, ROW, TILE, scan_rows
+from xgr.backends.cuda.beam_step.scan import CHILDREN, EACH, ROW, TILE, UNIT, scan_rows
 from xgr.backends.cuda.beam_step.select import select
 from xgr.backends.cuda.device import architecture, chains
 from xgr.ops.dtype import float32, int32
@@ -21,7 +21,7 @@ from xgr.registry.kernel import Context
 REGISTERS, SHARED_REGISTERS = 65536, 128
 
 # tiles of a row, at most, that are groups each
-_EACH = 1024
+_TILES_EACH = 1024
 
 _NORMS = {"level": ROW, "children": CHILDREN}
 
@@ -62,8 +62,7 @@ class Selector:
         self._whole = {} if architecture() == 90 else {"maxnreg": 255}
         self._chain = {"CHAINED": chained} | ({"launch_pdl": True} if chained else {})
         self._tiles = -(-columns // TILE)
-        self._slots = self._groups_of_row()
-        self._log = power(-(-self._tiles // self._slots)).bit_length() - 1
+        self._slots, self._shift = self._groups_of_row()
 
         empty = context.empty
         self._children = {name: empty((rows,), int32) for name in ("low_of", "count_of")}
@@ -73,8 +72,9 @@ class Selector:
         self._norm = empty((rows,), float32)
         # kept groups, each of which has a list of candidates for every part
         # never one tile alone: Triton 3.6 does not compile a scan over that
-        self._opened = min(self._blocks.opened, max(1 << self._log, 2))
-        self._parts = max((1 << self._log) // self._opened, 1)
+        of_group = max((UNIT << max(self._shift, 0)) // TILE, 1)
+        self._opened = min(self._blocks.opened, max(of_group, 2))
+        self._parts = max(of_group // self._opened, 1)
         self._places = targets + targets // SLACK
         self._groups_kept = empty((self._places,), int32)
         self._counts = {name: empty((requests,), int32) for name in ("groups_of", "listed")}
@@ -127,7 +127,7 @@ class Selector:
         scanned = {"tile_max": self._tile_max, "legal": legal}
         scores = {"cumulative": cumulative, "norm": lse}
         flags = {"TRIE": constrained, "STRICT": self._strict}
-        groups = {"SLOTS": self._slots, "LOG": self._log}
+        groups = {"SLOTS": self._slots, "SHIFT": self._shift}
         blocks, columns, width = self._blocks, power(self._columns), self._width()
 
         whole = root or not constrained or mode == ROW
@@ -182,19 +182,22 @@ class Selector:
             num_warps=4, **self._whole, **self._chain,
         )  # fmt: skip
 
-    def _groups_of_row(self) -> int:
-        """Groups that the tiles of a row are divided into.
+    def _groups_of_row(self) -> tuple[int, int]:
+        """Groups that the units of a row are divided into, and log2 of the units of one.
 
-        Eight: as many are cut as are then opened where W rows have W survivors. Twice as many rule
-        out more candidates, where a cut holds them all in registers. Fewer rows, as at the first
-        level, would have too few for a floor: each tile is one then.
+        Eight: as many are cut as are then opened where W rows have W survivors. More rule out more
+        candidates, where a cut holds them all in registers: twice as many, or four times where rows
+        are short. Fewer rows, as at the first level, would have too few for a floor: each tile is
+        one then.
         """
         few = 8 if self._columns <= 8192 else 32
-        if self._rows * few < self._targets and self._tiles <= _EACH:
-            return power(self._tiles)
+        if self._rows * few < self._targets and self._tiles <= _TILES_EACH:
+            return power(self._tiles), EACH
         mean = power(-(-self._rows // self._requests))
-        more = self._tiles > 2 * few and 2 * few * mean <= self._blocks.chunk
-        return 2 * few if more else few
+        units = -(-self._columns // UNIT)
+        most = min(power(units), 4 * few if self._tiles <= 2 * few else 2 * few)
+        slots = max(few, min(most, self._blocks.chunk // mean))
+        return slots, power(-(-units // slots)).bit_length() - 1
 
     def _width(self) -> int:
         """A usual number of output rows of a request."""
