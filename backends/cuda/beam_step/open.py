@@ -95,6 +95,7 @@ def open_groups(
     least = tl.sum(tl.where(mine, least, 0), 0)
     row = first + group // SLOTS
     facts = _facts(row, low_of, count_of, cumulative, norm, K, TRIE)
+    read = (legal, logits, stride_row, stride_code, descriptor, code, level, tiles)
     tile, here, bounds = _tiles_of(
         row, group % SLOTS, part, least, tile_max, facts, tiles, STRICT, SLOTS, SHIFT, TILES
     )
@@ -112,15 +113,14 @@ def open_groups(
         # of most groups: nothing is computed for tiles that there are not
         if many > 0:
             n = _list(
-                0, n, tile, rank, many, least, room, to_list, lists, row, bounds, legal, facts,
-                logits, stride_row, stride_code, descriptor, code, level, tiles, TRIE, STRICT, FEW,
+                0, n, tile, rank, many, least, room, to_list, lists, row, bounds, facts, read,
+                TRIE, STRICT, FEW,
             )  # fmt: skip
     else:
         for at in range(0, many, LOOKED):
             n = _list(
-                at, n, tile, rank, many, least, room, to_list, lists, row, bounds, legal, facts,
-                logits, stride_row, stride_code, descriptor, code, level, tiles, TRIE, STRICT,
-                LOOKED,
+                at, n, tile, rank, many, least, room, to_list, lists, row, bounds, facts, read,
+                TRIE, STRICT, LOOKED,
             )  # fmt: skip
     tl.store(listed_of + to_list, n)
 
@@ -138,15 +138,8 @@ def _list(
     lists,
     row,
     bounds,
-    legal,
     facts,
-    logits,
-    stride_row,
-    stride_code,
-    descriptor,
-    code,
-    level,
-    tiles,
+    read,
     TRIE: tl.constexpr,
     STRICT: tl.constexpr,
     LOOKED: tl.constexpr,
@@ -154,10 +147,7 @@ def _list(
     """Adds to a list of `n` what `LOOKED` tiles have, the `at`-th and those behind it."""
     turn = at + tl.arange(0, LOOKED)
     looked = tl.sum(tl.where(rank[:, None] == turn[None, :], tile[:, None], 0), 0)
-    key, child = _keys_of(
-        row, looked, turn < many, bounds, legal, facts, logits, stride_row, stride_code,
-        descriptor, code, level, tiles, TRIE, STRICT,
-    )  # fmt: skip
+    key, child = _keys_of(row, looked, turn < many, bounds, facts, read, TRIE, STRICT)
     taken = key >= least
     index, count = places(taken, 0)
     listed, keys, children, list_of, index_of = lists
@@ -177,19 +167,9 @@ def candidates(
     part,
     least,
     tile_max,
-    low_of,
-    count_of,
-    legal,
-    cumulative,
-    norm,
-    logits,
-    stride_row,
-    stride_code,
-    descriptor,
-    code,
-    level,
+    facts_of,
+    read,
     K,
-    tiles,
     TRIE: tl.constexpr,
     STRICT: tl.constexpr,
     SLOTS: tl.constexpr,
@@ -198,16 +178,15 @@ def candidates(
 ):
     """Keys of children in tiles that are not below `least`, and their numbers: [TILES, 32] each.
 
-    Of group `slot` of a row, whose parts are `TILES` tiles each.
+    Of group `slot` of a row, whose parts are `TILES` tiles each. `facts_of` are low_of, count_of,
+    cumulative and norm; `read` is what `_keys_of` reads.
     """
+    low_of, count_of, cumulative, norm = facts_of
     facts = _facts(row, low_of, count_of, cumulative, norm, K, TRIE)
     tile, here, bounds = _tiles_of(
-        row, slot, part, least, tile_max, facts, tiles, STRICT, SLOTS, SHIFT, TILES
+        row, slot, part, least, tile_max, facts, read[7], STRICT, SLOTS, SHIFT, TILES
     )
-    return _keys_of(
-        row, tile, here, bounds, legal, facts, logits, stride_row, stride_code,
-        descriptor, code, level, tiles, TRIE, STRICT,
-    )  # fmt: skip
+    return _keys_of(row, tile, here, bounds, facts, read, TRIE, STRICT)
 
 
 @triton.jit
@@ -237,24 +216,9 @@ def _tiles_of(
 
 
 @triton.jit
-def _keys_of(
-    row,
-    tile,
-    here,
-    bounds,
-    legal,
-    facts,
-    logits,
-    stride_row,
-    stride_code,
-    descriptor,
-    code,
-    level,
-    tiles,
-    TRIE: tl.constexpr,
-    STRICT: tl.constexpr,
-):
+def _keys_of(row, tile, here, bounds, facts, read, TRIE: tl.constexpr, STRICT: tl.constexpr):
     """Keys of the children in some tiles of a group, and their numbers: [tiles, 32] each."""
+    legal, logits, stride_row, stride_code, descriptor, code, level, tiles = read
     low, _, base, lse = facts
     begin, end = bounds
     lane = tl.arange(0, _TILE)[None, :]

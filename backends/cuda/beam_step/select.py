@@ -85,9 +85,9 @@ def select(
     groups, n = tl.load(groups_of + request), tl.load(listed + request)
     bounds = (tl.load(floor + request), tl.load(ceiling + request))
     here = area(request, target, SPARE)
-    joined_keys += here
-    joined_children += here
-    joined_rows += here
+    listed_here = (keys + here, children + here, list_of + here, index_of + here)
+    joined = (joined_keys + here, joined_children + here, joined_rows + here)
+    best = (kept + target, kept_keys + target)
     # the cut needs no order
     found_keys = keys + here
     if n <= _ROOM * room + SPARE:
@@ -95,33 +95,25 @@ def select(
         _offsets(groups * PARTS, listed_of + lists, offset_of + lists, LISTS)
         tl.debug_barrier()
         if n <= SMALL:
-            _join(
-                first, n, groups_kept, offset_of, found_keys, children + here,
-                list_of + here, index_of + here, joined_keys, joined_children, joined_rows, SLOTS,
-                PARTS, SMALL,
-            )  # fmt: skip
+            _join(first, n, groups_kept, offset_of, listed_here, joined, SLOTS, PARTS, SMALL)
         else:
-            _join(
-                first, n, groups_kept, offset_of, found_keys, children + here,
-                list_of + here, index_of + here, joined_keys, joined_children, joined_rows, SLOTS,
-                PARTS, STEP,
-            )  # fmt: skip
+            _join(first, n, groups_kept, offset_of, listed_here, joined, SLOTS, PARTS, STEP)
     else:
+        facts_of = (low_of, count_of, cumulative, norm)
+        read = (legal, logits, stride_row, stride_code, descriptor, code, level, tiles)
         n = _read_again(
             first, groups_kept + places_of(target), groups * PARTS, want, bounds,
-            _ROOM * room + SPARE, joined_keys, joined_children, joined_rows, kept + target,
-            kept_keys + target, tile_max, low_of, count_of, legal, cumulative, norm, logits,
-            stride_row, stride_code, descriptor, code, level, K, tiles, TRIE, STRICT, SLOTS, SHIFT,
-            PARTS, TILES, LARGE, STEP,
+            _ROOM * room + SPARE, joined, best, tile_max, facts_of, read, K, TRIE, STRICT, SLOTS,
+            SHIFT, PARTS, TILES, LARGE, STEP,
         )  # fmt: skip
-        found_keys = joined_keys
+        found_keys = joined_keys + here
     tl.debug_barrier()
     if n <= SMALL:
         threshold, ties, count, _ = best_of(found_keys, n, want, 0, bounds, SMALL)
-        keep(joined_keys, n, threshold, ties, kept + target, kept_keys + target, SMALL)
+        keep(joined_keys + here, n, threshold, ties, kept + target, kept_keys + target, SMALL)
     else:
         threshold, ties, count, _ = best_of(found_keys, n, want, 0, bounds, LARGE)
-        keep(joined_keys, n, threshold, ties, kept + target, kept_keys + target, STEP)
+        keep(joined_keys + here, n, threshold, ties, kept + target, kept_keys + target, STEP)
     tl.store(found + request, count)
 
 
@@ -143,18 +135,15 @@ def _join(
     n,
     groups_kept,
     offset_of,
-    keys,
-    children,
-    list_of,
-    index_of,
-    joined_keys,
-    joined_children,
-    joined_rows,
+    listed,
+    joined,
     SLOTS: tl.constexpr,
     PARTS: tl.constexpr,
     STEP: tl.constexpr,
 ):
     """Moves candidates to where they are in the joined lists."""
+    keys, children, list_of, index_of = listed
+    joined_keys, joined_children, joined_rows = joined
     for at in range(0, n, STEP):
         entry = at + tl.arange(0, STEP)
         used = entry < n
@@ -177,25 +166,12 @@ def _read_again(
     want,
     bounds,
     room,
-    joined_keys,
-    joined_children,
-    joined_rows,
-    kept,
-    kept_keys,
+    joined,
+    best,
     tile_max,
-    low_of,
-    count_of,
-    legal,
-    cumulative,
-    norm,
-    logits,
-    stride_row,
-    stride_code,
-    descriptor,
-    code,
-    level,
+    facts_of,
+    read,
     K,
-    tiles,
     TRIE: tl.constexpr,
     STRICT: tl.constexpr,
     SLOTS: tl.constexpr,
@@ -208,13 +184,15 @@ def _read_again(
     """Lists the candidates of all groups, or at least the best `want`; returns how many."""
     n = 0
     least, _ = bounds
+    joined_keys, joined_children, joined_rows = joined
+    kept, kept_keys = best
     for one in range(lists):
         if n + TILES * _TILE > room:
             tl.debug_barrier()
             threshold, ties, count, _ = best_of(joined_keys, n, want, 0, bounds, LARGE)
             keep(joined_keys, n, threshold, ties, kept, kept_keys, STEP)
             tl.debug_barrier()
-            _compact(count, kept, joined_keys, joined_children, joined_rows, STEP)
+            _compact(count, kept, joined, STEP)
             tl.debug_barrier()
             n = count
             # what is equal to the last of them is behind it
@@ -222,8 +200,7 @@ def _read_again(
         group = tl.load(groups_kept + one // PARTS)
         row = first + group // SLOTS
         key, child = candidates(
-            row, group % SLOTS, one % PARTS, least, tile_max, low_of, count_of, legal, cumulative,
-            norm, logits, stride_row, stride_code, descriptor, code, level, K, tiles, TRIE, STRICT,
+            row, group % SLOTS, one % PARTS, least, tile_max, facts_of, read, K, TRIE, STRICT,
             SLOTS, SHIFT, TILES,
         )  # fmt: skip
         taken = key >= least
@@ -235,8 +212,9 @@ def _read_again(
 
 
 @triton.jit
-def _compact(count, kept, joined_keys, joined_children, joined_rows, STEP: tl.constexpr):
+def _compact(count, kept, joined, STEP: tl.constexpr):
     """Moves the kept of a list to its front, where none is ahead of its place."""
+    joined_keys, joined_children, joined_rows = joined
     for at in range(0, count, STEP):
         place = at + tl.arange(0, STEP)
         used = place < count
