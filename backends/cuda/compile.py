@@ -1,4 +1,4 @@
-"""Compiles what ships, without a GPU: registers, spills and shared memory of every kernel.
+"""Compiles what ships, without a GPU: registers, spills, shared memory, reductions of every kernel.
 
     python -m xgr.backends.cuda.compile --arch 90 --op kv_reorder --jobs 4
 
@@ -18,6 +18,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 
 from xgr.backends.cuda.kernels import KERNELS
+from xgr.backends.cuda.lanes import scattered
 from xgr.backends.cuda.shipped import served, shipped_arguments, shipped_problems
 from xgr.backends.tensors import TORCH_TYPES
 from xgr.ops.dtype import MODEL_DTYPES, DType
@@ -44,6 +46,7 @@ class Compiled:
         spills: bytes a thread stores to local memory for want of registers.
         shared: bytes of a block.
         error: of the compiler, where there is no binary.
+        wrong: what Triton compiles wrong.
     """
 
     problem: Problem
@@ -54,11 +57,13 @@ class Compiled:
     shared: int
     warps: int
     error: str = ""
+    wrong: Sequence[str] = ()
 
     @property
     def faults(self) -> Sequence[str]:
-        """Why it does not fit its machine; empty when it does."""
+        """Why it does not fit its machine, or is wrong; empty when it is fine."""
         found = [self.error] if self.error else []
+        found += self.wrong
         if self.spills:
             found.append(f"spills {self.spills} bytes a thread")
         if self.shared > SHARED[self.arch]:
@@ -140,6 +145,7 @@ class _Compiler:
         self._wanted: Collection[str] = ()
         self._named: set[str] = set()
         self._found: list[Compiled] = []
+        self._wrong: Sequence[str] = ()
 
     def needs(self, kernel: Kernel, problem: Problem) -> Set[str]:
         """Names of the binaries that launching a kernel asks for."""
@@ -172,6 +178,11 @@ class _Compiler:
         self._named.add(name)
         return name not in self._wanted
 
+    def reads(self, *, metadata_group: Mapping[str, str], **rest: Any) -> None:
+        """Look at what Triton has made of a kernel, before its binary is loaded."""
+        (path,) = (path for name, path in metadata_group.items() if name.endswith(".ttgir"))
+        self._wrong = scattered(Path(path).read_text("utf-8"))
+
     # -- what Triton asks of a driver ---------------------------------------------------------
 
     def get_current_target(self) -> GPUTarget:
@@ -198,9 +209,8 @@ class _Compiler:
         self._log.seek(0)
         self._log.truncate()
         registers, spills = _last(r"Used (\d+) registers", log), _last(r"(\d+) bytes spill st", log)
-        self._found.append(
-            Compiled(self._problem, self.arch, name, registers, spills, shared, self._warps)
-        )
+        made = (registers, spills, shared, self._warps)
+        self._found.append(Compiled(self._problem, self.arch, name, *made, wrong=self._wrong))
         return 1, 1, registers, spills, 1024
 
 
@@ -213,6 +223,7 @@ def _compiler(arch: int) -> Iterator[_Compiler]:
     with knobs.compilation.scope(), knobs.nvidia.scope(), knobs.runtime.scope():
         knobs.compilation.always_compile = True  # a cached binary comes without the log
         knobs.nvidia.dump_ptxas_log = True
+        knobs.compilation.listener = compiler.reads
         knobs.runtime.jit_cache_hook = compiler.skips
         triton.runtime.driver.set_active(compiler)
         try:

@@ -23,6 +23,9 @@ REGISTERS, SHARED_REGISTERS = 65536, 128
 # tiles of a row, at most, that are groups each
 _TILES_EACH = 1024
 
+# codes of a row that are read at once, at least: Triton reduces two tiles wrong (see `lanes`)
+LEAST = 8 * TILE
+
 _NORMS = {"level": ROW, "children": CHILDREN}
 
 
@@ -135,7 +138,7 @@ class Selector:
         wide, warps = blocks.block, blocks.warps
         if legal is not None:
             wide, warps = min(wide, 1024), min(warps, 2)
-        block, gathered = (min(max(columns, TILE), n) for n in (wide, blocks.gathered))
+        block, gathered = (min(max(columns, LEAST), n) for n in (wide, blocks.gathered))
         most, warps = (block, warps) if whole else (gathered, blocks.gather_warps)
         scan_rows[(self._rows,)](
             **matrix, node=node, **rows_in, **level, **scores, **self._children, **scanned,
