@@ -23,7 +23,7 @@ def build_gate(problem: Problem, gelu: bool) -> Launcher:
     """Launcher of swiglu, normed_swiglu or gelu_gated."""
     rows, size = problem.sizes["N"], problem.sizes["I"]
     width = problem.sizes.get("h", 0)
-    most, warps = (4096, 8) if width and reads_again(problem, 3 * size) else (1024, 4)
+    most, warps = (4096, 8) if width and reads_again(problem) else (1024, 4)
     block = min(triton.next_power_of_2(size), most)
     grid = (rows, triton.cdiv(size, block))
 

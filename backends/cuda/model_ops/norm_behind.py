@@ -12,22 +12,16 @@ import torch
 import triton
 import triton.language as tl
 
-from xgr.ops.dtype import dtype
+from xgr.ops import spec
 from xgr.ops.spec import Problem
 
 # bytes of an op beyond which a row that is read again comes from memory, not from the L2 cache
 _CACHED = 64 << 20
 
 
-def reads_again(problem: Problem, elements: int) -> bool:
-    """Whether to read a row of what is normed once is worth programs of more work, but fewer.
-
-    Args:
-        problem: of N or R rows.
-        elements: that the op reads and writes a row.
-    """
-    rows = problem.sizes.get("N") or problem.sizes.get("R", 0)
-    return rows * elements * dtype(problem.dtype).itemsize > _CACHED
+def reads_again(problem: Problem) -> bool:
+    """Whether to read a row of what is normed once is worth programs of more work, but fewer."""
+    return spec(problem.op).bytes(problem) > _CACHED
 
 
 def row_stride(hidden: torch.Tensor | None) -> int:

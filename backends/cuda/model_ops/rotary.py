@@ -23,7 +23,7 @@ def divide(problem: Problem) -> tuple[dict[str, int], int]:
     a = problem.sizes
     every, pairs = a["H"] + 2 * a["G"], triton.next_power_of_2(a["d"] // 2)
     width = a["h"] if problem.flag("hidden") else 0
-    most = 2 * PAIRS if width and reads_again(problem, 2 * every * a["d"]) else PAIRS
+    most = 2 * PAIRS if width and reads_again(problem) else PAIRS
     some = min(max(most // pairs, 1), triton.next_power_of_2(every))
     constants = {"H": a["H"], "G": a["G"], "D": a["d"], "BLOCK_H": some, "BLOCK_F": pairs}
     constants |= {"NORM_Q": problem.flag("q_norm"), "NORM_K": problem.flag("k_norm")}
