@@ -82,10 +82,7 @@ def sweep(chosen: Sequence[Level]) -> list[dict[str, Any]]:
     compile_ahead(launch_configured, [(x, *one) for x in kinds for one in candidates(x)])
     found = []
     for level in chosen:
-        beams = Beams(device(), level)
-        sets = [
-            Set(beams) for _ in range(set_count(level.requests * level.width * level.codes * 2))
-        ]
+        sets = input_sets(level)
         tried = []
         for name, config in candidates(level):
             calls = configured(device(), sets, name, config)
@@ -136,10 +133,8 @@ def time_level(level: Level, peers: Sequence[str]) -> tuple[float, Mapping[str, 
     Peers select as the op does where scores are relative to a level: torch by log-softmax, mask
     and topk, FlashInfer by its top_k alone, on scores that were made before.
     """
-    beams = Beams(device(), level)
-    logits = level.requests * level.width * level.codes * 2
-    sets = [Set(beams) for _ in range(set_count(logits))]
-    calls = ours(device(), sets)
+    sets = input_sets(level)
+    work, calls = sets[0].beams.work, ours(device(), sets)
     calls[0]()
     sets[0].check("xgr")
     us = {"xgr": graph_us(calls, budget_ms=BUDGET_MS)}
@@ -149,7 +144,14 @@ def time_level(level: Level, peers: Sequence[str]) -> tuple[float, Mapping[str, 
             us["FlashInfer top_k"] = graph_us(selected, budget_ms=BUDGET_MS)
     del sets, calls
     torch.cuda.empty_cache()
-    return beams.work.floor_us(), us
+    return work.floor_us(), us
+
+
+def input_sets(level: Level) -> list[Set]:
+    """As many sets as together exceed the caches."""
+    beams = Beams(device(), level)
+    logits = level.requests * level.width * level.codes * 2
+    return [Set(beams) for _ in range(set_count(logits))]
 
 
 def _torch(one: Set) -> Call:

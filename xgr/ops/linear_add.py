@@ -60,9 +60,9 @@ def rounded_once(case: Case, inputs: Values, expected: Values, got: Values) -> S
     nearest = np.abs(expected["residual"].astype(np.float64) - exact)
     excess = np.abs(got["residual"].astype(np.float64) - exact) - nearest - 2.0**-20 * terms
     wrong = int((excess > 0).sum())
-    return [f"{wrong} of {exact.size} sums were rounded before the residual was added"] * (
-        wrong > 0
-    )
+    if not wrong:
+        return []
+    return [f"{wrong} of {exact.size} sums were rounded before the residual was added"]
 
 
 SPEC = OpSpec(
