@@ -59,7 +59,7 @@ class AscendBackend(Backend):
         self._graph = graph
         self.soc = device.current()
         self._device = torch.device("npu", npu.current_device())
-        self._spaces = graph.Spaces()
+        self._spaces = graph.spaces()
         # torch_npu keeps these for the process: sums are in float32, as the ops promise
         npu.matmul.allow_hf32 = False
 

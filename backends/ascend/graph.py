@@ -16,12 +16,9 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import torch
-
 from xgr.backends.ascend import _compat
 from xgr.backends.ascend.streams import STREAMS
-from xgr.backends.recording import no_collection
-from xgr.backends.streams import Held, PerStream
+from xgr.backends.recording import Spaces
 
 LOG = logging.getLogger(__name__)
 
@@ -183,7 +180,7 @@ class Graph:
         stale = [task for task in self._recorded.tasks if task.version != task.plan.version]
         if not stale:
             return
-        npu, stream = _compat.npu(), self._spaces.updates()
+        npu, stream = _compat.npu(), _updates()
         if self._done is not None:
             stream.wait_event(self._done)
         with npu.stream(stream):
@@ -195,52 +192,13 @@ class Graph:
         npu.current_stream().wait_stream(stream)
 
 
-class Spaces:
-    """What graphs are recorded in: a stream and a memory pool for each stream they run on."""
-
-    def __init__(self) -> None:
-        self._of = PerStream(STREAMS, _space)
-        self._updates = threading.local()
-        self._turn = threading.Lock()
-
-    def record(self, launch: Callable[[], None]) -> Any:
-        """The graph of what `launch` launches; nothing runs. One thread records at a time."""
-        with self._turn:
-            return self._record(launch)
-
-    def updates(self) -> Any:
-        """The calling thread's stream for updates of captured calls."""
-        if not hasattr(self._updates, "stream"):
-            self._updates.stream = STREAMS.fresh()
-        return self._updates.stream.torch
-
-    def _record(self, launch: Callable[[], None]) -> Any:
-        npu = _compat.npu()
-        current = npu.current_stream()
-        held, pool, _ = self._of(current)
-        side = held.torch
-        graph = npu.NPUGraph()
-        side.wait_stream(current)
-        with no_collection(), npu.stream(side):
-            graph.capture_begin(pool=pool, capture_error_mode="thread_local")
-            try:
-                launch()
-            except BaseException:
-                with contextlib.suppress(RuntimeError):
-                    graph.capture_end()
-                raise
-            graph.capture_end()
-        current.wait_stream(side)
-        return graph
+def spaces() -> Spaces:
+    """Where graphs of this kind of device are recorded."""
+    return Spaces("npu", STREAMS, _compat.npu, lambda: _compat.npu().NPUGraph())
 
 
-def _space() -> tuple[Held, Any, Any]:
-    """A stream, a pool, and a graph that holds the pool: it ends with the last graph in it."""
-    npu = _compat.npu()
-    side, pool, holder = STREAMS.fresh(), npu.graph_pool_handle(), npu.NPUGraph()
-    side.torch.wait_stream(npu.current_stream())
-    with no_collection(), npu.stream(side.torch):
-        holder.capture_begin(pool=pool, capture_error_mode="thread_local")
-        torch.zeros(1, device="npu")
-        holder.capture_end()
-    return side, pool, holder
+def _updates() -> Any:
+    """The calling thread's stream for updates of captured calls."""
+    if not hasattr(_LOCAL, "updates"):
+        _LOCAL.updates = STREAMS.fresh()
+    return _LOCAL.updates.torch

@@ -60,7 +60,7 @@ class CudaBackend(Backend):
         self._device = torch.device("cpu")
         if not interpret:
             self._device = torch.device("cuda", torch.cuda.current_device())
-            self._spaces = order.Spaces()
+            self._spaces = order.spaces()
         # torch keeps these for the process: sums are in float32, as the ops promise
         matmul = torch.backends.cuda.matmul
         matmul.allow_tf32 = False

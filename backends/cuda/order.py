@@ -4,10 +4,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,8 +12,7 @@ import numpy as np
 import torch
 
 from xgr.backends.cuda.streams import STREAMS
-from xgr.backends.recording import no_collection
-from xgr.backends.streams import Held, PerStream
+from xgr.backends.recording import Spaces
 
 # blocks of pinned memory of an `Upload`
 _BLOCKS = 4
@@ -148,50 +144,9 @@ class Graph:
         self._graph = self._spaces.record(self._launch)
 
 
-class Spaces:
-    """What graphs are recorded in: a stream and a memory pool for each stream they run on.
-
-    Graphs of one stream never run at once and share memory, cuBLAS workspaces included.
-    """
-
-    def __init__(self) -> None:
-        self._of = PerStream(STREAMS, _space)
-        self._turn = threading.Lock()
-
-    def record(self, launch: Callable[[], None]) -> torch.cuda.CUDAGraph:
-        """The graph of what `launch` launches; nothing runs. One thread records at a time."""
-        with self._turn:
-            return self._record(launch)
-
-    def _record(self, launch: Callable[[], None]) -> torch.cuda.CUDAGraph:
-        current = torch.cuda.current_stream()
-        held, pool, _ = self._of(current)
-        side = held.torch
-        graph = torch.cuda.CUDAGraph()
-        side.wait_stream(current)
-        with no_collection(), torch.cuda.stream(side):
-            # other threads may allocate and wait meanwhile
-            graph.capture_begin(pool=pool, capture_error_mode="thread_local")
-            try:
-                launch()
-            except BaseException:
-                with warnings.catch_warnings(), contextlib.suppress(RuntimeError):
-                    warnings.simplefilter("ignore")  # the graph is empty or invalid: it is left
-                    graph.capture_end()
-                raise
-            graph.capture_end()
-        current.wait_stream(side)
-        return graph
-
-
-def _space() -> tuple[Held, Any, torch.cuda.CUDAGraph]:
-    """A stream, a pool, and a graph that holds the pool: it ends with the last graph in it."""
-    side, pool, holder = STREAMS.fresh(), torch.cuda.graph_pool_handle(), torch.cuda.CUDAGraph()
-    with no_collection(), torch.cuda.stream(side.torch):
-        holder.capture_begin(pool=pool, capture_error_mode="thread_local")
-        torch.zeros(1, device="cuda")
-        holder.capture_end()
-    return side, pool, holder
+def spaces() -> Spaces:
+    """Where graphs of this kind of device are recorded."""
+    return Spaces("cuda", STREAMS, lambda: torch.cuda, torch.cuda.CUDAGraph)
 
 
 class CallGraph:

@@ -95,7 +95,7 @@ def open_groups(
     least = tl.sum(tl.where(mine, least, 0), 0)
     row = first + group // SLOTS
     facts = _facts(row, low_of, count_of, cumulative, norm, K, TRIE)
-    read = (legal, logits, stride_row, stride_code, descriptor, code, level, tiles)
+    read = (legal, logits, stride_row, stride_code, descriptor, code, level)
     tile, here, bounds = _tiles_of(
         row, group % SLOTS, part, least, tile_max, facts, tiles, STRICT, SLOTS, SHIFT, TILES
     )
@@ -114,13 +114,13 @@ def open_groups(
         if many > 0:
             n = _list(
                 0, n, tile, rank, many, least, room, to_list, lists, row, bounds, facts, read,
-                TRIE, STRICT, FEW,
+                tiles, TRIE, STRICT, FEW,
             )  # fmt: skip
     else:
         for at in range(0, many, LOOKED):
             n = _list(
                 at, n, tile, rank, many, least, room, to_list, lists, row, bounds, facts, read,
-                TRIE, STRICT, LOOKED,
+                tiles, TRIE, STRICT, LOOKED,
             )  # fmt: skip
     tl.store(listed_of + to_list, n)
 
@@ -140,6 +140,7 @@ def _list(
     bounds,
     facts,
     read,
+    tiles,
     TRIE: tl.constexpr,
     STRICT: tl.constexpr,
     LOOKED: tl.constexpr,
@@ -147,7 +148,7 @@ def _list(
     """Adds to a list of `n` what `LOOKED` tiles have, the `at`-th and those behind it."""
     turn = at + tl.arange(0, LOOKED)
     looked = tl.sum(tl.where(rank[:, None] == turn[None, :], tile[:, None], 0), 0)
-    key, child = _keys_of(row, looked, turn < many, bounds, facts, read, TRIE, STRICT)
+    key, child = _keys_of(row, looked, turn < many, bounds, facts, read, tiles, TRIE, STRICT)
     taken = key >= least
     index, count = places(taken, 0)
     listed, keys, children, list_of, index_of = lists
@@ -169,6 +170,7 @@ def candidates(
     tile_max,
     facts_of,
     read,
+    tiles,
     K,
     TRIE: tl.constexpr,
     STRICT: tl.constexpr,
@@ -184,9 +186,9 @@ def candidates(
     low_of, count_of, cumulative, norm = facts_of
     facts = _facts(row, low_of, count_of, cumulative, norm, K, TRIE)
     tile, here, bounds = _tiles_of(
-        row, slot, part, least, tile_max, facts, read[7], STRICT, SLOTS, SHIFT, TILES
+        row, slot, part, least, tile_max, facts, tiles, STRICT, SLOTS, SHIFT, TILES
     )
-    return _keys_of(row, tile, here, bounds, facts, read, TRIE, STRICT)
+    return _keys_of(row, tile, here, bounds, facts, read, tiles, TRIE, STRICT)
 
 
 @triton.jit
@@ -216,9 +218,9 @@ def _tiles_of(
 
 
 @triton.jit
-def _keys_of(row, tile, here, bounds, facts, read, TRIE: tl.constexpr, STRICT: tl.constexpr):
+def _keys_of(row, tile, here, bounds, facts, read, tiles, TRIE: tl.constexpr, STRICT: tl.constexpr):
     """Keys of the children in some tiles of a group, and their numbers: [tiles, 32] each."""
-    legal, logits, stride_row, stride_code, descriptor, code, level, tiles = read
+    legal, logits, stride_row, stride_code, descriptor, code, level = read
     low, _, base, lse = facts
     begin, end = bounds
     lane = tl.arange(0, _TILE)[None, :]

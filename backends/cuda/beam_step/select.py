@@ -85,11 +85,12 @@ def select(
     groups, n = tl.load(groups_of + request), tl.load(listed + request)
     bounds = (tl.load(floor + request), tl.load(ceiling + request))
     here = area(request, target, SPARE)
-    listed_here = (keys + here, children + here, list_of + here, index_of + here)
-    joined = (joined_keys + here, joined_children + here, joined_rows + here)
-    best = (kept + target, kept_keys + target)
     # the cut needs no order
     found_keys = keys + here
+    listed_here = (found_keys, children + here, list_of + here, index_of + here)
+    in_order = joined_keys + here
+    joined = (in_order, joined_children + here, joined_rows + here)
+    best, best_keys = kept + target, kept_keys + target
     if n <= _ROOM * room + SPARE:
         lists = places_of(target) * PARTS
         _offsets(groups * PARTS, listed_of + lists, offset_of + lists, LISTS)
@@ -100,20 +101,20 @@ def select(
             _join(first, n, groups_kept, offset_of, listed_here, joined, SLOTS, PARTS, STEP)
     else:
         facts_of = (low_of, count_of, cumulative, norm)
-        read = (legal, logits, stride_row, stride_code, descriptor, code, level, tiles)
+        read = (legal, logits, stride_row, stride_code, descriptor, code, level)
         n = _read_again(
             first, groups_kept + places_of(target), groups * PARTS, want, bounds,
-            _ROOM * room + SPARE, joined, best, tile_max, facts_of, read, K, TRIE, STRICT, SLOTS,
-            SHIFT, PARTS, TILES, LARGE, STEP,
+            _ROOM * room + SPARE, joined, (best, best_keys), tile_max, facts_of, read, tiles, K,
+            TRIE, STRICT, SLOTS, SHIFT, PARTS, TILES, LARGE, STEP,
         )  # fmt: skip
-        found_keys = joined_keys + here
+        found_keys = in_order
     tl.debug_barrier()
     if n <= SMALL:
         threshold, ties, count, _ = best_of(found_keys, n, want, 0, bounds, SMALL)
-        keep(joined_keys + here, n, threshold, ties, kept + target, kept_keys + target, SMALL)
+        keep(in_order, n, threshold, ties, best, best_keys, SMALL)
     else:
         threshold, ties, count, _ = best_of(found_keys, n, want, 0, bounds, LARGE)
-        keep(joined_keys + here, n, threshold, ties, kept + target, kept_keys + target, STEP)
+        keep(in_order, n, threshold, ties, best, best_keys, STEP)
     tl.store(found + request, count)
 
 
@@ -171,6 +172,7 @@ def _read_again(
     tile_max,
     facts_of,
     read,
+    tiles,
     K,
     TRIE: tl.constexpr,
     STRICT: tl.constexpr,
@@ -200,8 +202,8 @@ def _read_again(
         group = tl.load(groups_kept + one // PARTS)
         row = first + group // SLOTS
         key, child = candidates(
-            row, group % SLOTS, one % PARTS, least, tile_max, facts_of, read, K, TRIE, STRICT,
-            SLOTS, SHIFT, TILES,
+            row, group % SLOTS, one % PARTS, least, tile_max, facts_of, read, tiles, K, TRIE,
+            STRICT, SLOTS, SHIFT, TILES,
         )  # fmt: skip
         taken = key >= least
         place, n = places(taken, n)

@@ -14,7 +14,7 @@ need_torch_npu()
 
 from tests.ascend.beams.library import need_library  # noqa: E402  skipped before
 from tests.ascend.fake_cann.calls import logged  # noqa: E402
-from xgr.backends.ascend import graph  # noqa: E402
+from xgr.backends.recording import Spaces  # noqa: E402
 from xgr.catalog import Catalogue  # noqa: E402
 from xgr.catalog.device import FilterBuffers, Served  # noqa: E402
 from xgr.ops import spec  # noqa: E402
@@ -39,13 +39,13 @@ def rt() -> Runtime:
 def recordings(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Every graph that is recorded."""
     found: list[Any] = []
-    record = graph.Spaces.record
+    record = Spaces.record
 
-    def counted(self: graph.Spaces, launch: Any) -> Any:
+    def counted(self: Spaces, launch: Any) -> Any:
         found.append(launch)
         return record(self, launch)
 
-    monkeypatch.setattr(graph.Spaces, "record", counted)
+    monkeypatch.setattr(Spaces, "record", counted)
     return found
 
 
