@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from xgr.bench import synthetic
+from xgr.bench import plot, synthetic
 from xgr.bench.engine import (
     EngineServer,
     MemoryLedger,
@@ -17,6 +17,7 @@ from xgr.bench.engine import (
     latency,
     start_lanes,
 )
+from xgr.bench.model import load
 from xgr.catalog.synthetic import random_catalogue
 from xgr.cli.main import app
 from xgr.engine import Recommendations
@@ -78,10 +79,10 @@ def test_loops_answer_every_request(server: EngineServer) -> None:
     assert len(loop.latency_ms) == 12
     run = at_rate(server, 60, seconds=0.3, least=20)
     assert len(run.latency_ms) == 20
-    for load in (loop, run):
-        assert load.failed == 0
-        assert (load.answered > load.arrived).all()
-        assert sum(load.batches) == len(load.arrived)
+    for made in (loop, run):
+        assert made.failed == 0
+        assert (made.answered > made.arrived).all()
+        assert sum(made.batches) == len(made.arrived)
 
 
 def test_a_forced_kernel_is_not_reported_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,6 +156,72 @@ def test_what_cannot_be_measured_is_refused(words: list[str], message: str) -> N
     done = CliRunner().invoke(app, ["bench", "engine", *words])
     assert isinstance(done.exception, Exception)
     assert message in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--mode", "latency", "--rate", "5"], "--rate 5 asks for an open loop"),
+        (["--mode", "memory", "--saturate"], "--mode memory does not run: give --mode throughput"),
+        (["--layers", "-7"], "--layers is -7, need a positive number"),
+        (["--plot", "e.xyz"], "into e.xyz: its suffix is its format, allowed: .png, .svg, .pdf"),
+        (["--plot", "/proc/none/e.png"], "/proc/none/e.png cannot be written"),
+    ],
+)
+def test_options_are_refused_before_the_work(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
+) -> None:
+    monkeypatch.setattr("xgr.cli.bench.load", lambda *_, **__: pytest.fail("it was loaded"))
+    done = CliRunner().invoke(app, ["bench", "engine", *TINY, *SMALL, *words])
+    assert isinstance(done.exception, InputError)
+    assert message in str(done.exception)
+
+
+@pytest.mark.parametrize("command", ["bench", "tune"])
+def test_layers_of_a_checkpoint_are_its_own(command: str, tmp_path: Path) -> None:
+    out = "--json" if command == "bench" else "--out"
+    words = ["--model", "a/folder", *SMALL, "--layers", "2", out, str(tmp_path / "e.json")]
+    done = CliRunner().invoke(app, [command, "engine", *words])
+    assert isinstance(done.exception, InputError)
+    assert "--layers is 2, but --model a/folder is read from a folder" in str(done.exception)
+
+
+@pytest.mark.parametrize("layers", [0, -7, True])
+def test_layers_of_a_random_model_are_counted(layers: int) -> None:
+    with pytest.raises(InputError, match=f"layers is {layers}, need a whole number"):
+        load(runtime("cpu"), "qwen3-tiny", "random:50:2x8", random_weights=True, layers=layers)
+
+
+def test_the_record_has_the_layers_of_the_decoder(tmp_path: Path) -> None:
+    out = tmp_path / "engine.json"
+    words = ["bench", "engine", *TINY[:3], *SMALL, "--mode", "memory", "--max-requests", "1"]
+    done = CliRunner().invoke(app, [*words, "--json", str(out)])
+    assert done.exit_code == 0, done.output
+    published = synthetic.SHAPES["qwen3-tiny"]["num_hidden_layers"]
+    assert json.loads(out.read_text())["settings"]["layers"] == published
+
+
+@pytest.mark.parametrize("lanes", [0, -1, True])
+def test_lanes_are_counted(server: EngineServer, lanes: int) -> None:
+    engine = server.lanes.engines[0]
+    with pytest.raises(InputError, match=f"lanes is {lanes}, need a whole number of at least 1"):
+        start_lanes(engine.rt, engine.decoder, engine.token_ids, server.work, lanes)
+
+
+@pytest.mark.parametrize("name", ["plot", ".png", "plot.xyz", "plot.json"])
+def test_a_plot_has_a_known_suffix(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"allowed: \.png, \.svg, \.pdf"):
+        plot.check(tmp_path / "new" / name)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("name", ["plot.png", "plot.SVG", "plot.pdf"])
+def test_a_plot_that_passes_the_check_can_be_drawn(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "new" / name
+    plot.check(path)
+    assert not path.exists()
+    plot.plot(path, "a title", latency_ms=[1.0, 2.0])
+    assert path.stat().st_size
 
 
 def test_a_plot_without_matplotlib_is_refused_before_the_work(

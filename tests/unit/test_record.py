@@ -13,6 +13,7 @@ import pytest
 import xgr
 from tests.data import ROOT
 from xgr.bench import record
+from xgr.env import VARIABLES
 from xgr.errors import InputError
 
 
@@ -36,6 +37,27 @@ def test_environment_says_where_and_what() -> None:
     assert found["packages"]["xgr"] == xgr.__version__
     assert found["packages"]["numpy"] == np.__version__
     assert found["date"].endswith("+00:00")
+
+
+def test_environment_names_the_variables_that_are_not_at_their_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in VARIABLES:
+        monkeypatch.delenv(variable.name, raising=False)
+    assert record.environment()["variables"] == {}
+    monkeypatch.setenv("XGR_DETERMINISTIC", "0")
+    assert record.environment()["variables"] == {}
+    monkeypatch.setenv("XGR_DETERMINISTIC", "1")
+    monkeypatch.setenv("XGR_TABLES", f"{ROOT}/tables/mine")
+    monkeypatch.setenv("XGR_ASCEND_OPS", "/home/me/libops.so")
+    named = {
+        "XGR_DETERMINISTIC": "1",
+        "XGR_TABLES": "tables/mine",
+        "XGR_ASCEND_OPS": "libops.so",
+    }
+    # relative already here: tuned tables hold the environment without `write`
+    assert record.environment()["variables"] == named
+    assert read(record.write(tmp_path / "r.json", "toy", 1))["environment"]["variables"] == named
 
 
 def test_record_imports_no_torch() -> None:

@@ -29,6 +29,7 @@ from xgr.bench.load import (
 from xgr.catalog import Catalogue
 from xgr.engine import Engine, EngineConfig, Recommendations, Request
 from xgr.engine.lanes import Lanes
+from xgr.engine.request import is_count
 from xgr.errors import InputError, RequestFailed
 from xgr.models.decoder import Decoder
 from xgr.runtime import Runtime
@@ -83,14 +84,17 @@ def start_lanes(
     """Engines for the work; `lanes` as the backend has it when None, `config` of `EngineConfig`.
 
     Raises:
-        InputError: a field that EngineConfig lacks, or a value that it refuses.
+        InputError: a field that EngineConfig lacks, a value that it refuses, or `lanes` that are
+            no whole number of at least 1.
     """
     try:
         settings = EngineConfig(**{**work.limits(rt), **config})
     except TypeError as error:
         known = ", ".join(EngineConfig.__dataclass_fields__)
         raise InputError(f"{sorted(config)} are not all known; known: {known}") from error
-    number = lanes or rt.backend.default_lanes
+    number = rt.backend.default_lanes if lanes is None else lanes
+    if not is_count(number):
+        raise InputError(f"lanes is {lanes!r}, need a whole number of at least 1, or None")
     return Lanes([Engine(rt.lane(), decoder, token_ids, settings) for _ in range(number)])
 
 

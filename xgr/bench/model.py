@@ -10,6 +10,7 @@ from xgr.bench import synthetic
 from xgr.catalog import Catalogue, read_catalogue
 from xgr.catalog.synthetic import PREFIX, random_catalogue
 from xgr.engine import Recommender
+from xgr.engine.request import is_count
 from xgr.errors import InputError
 from xgr.models.decoder import Decoder
 from xgr.runtime import Runtime
@@ -50,18 +51,28 @@ def load(
         dtype: "float32", "bfloat16" or "float16"; float32 on the CPU, else the model's, when None.
 
     Raises:
-        InputError: unknown shape or dtype, or a shape without `random_weights`.
+        InputError: unknown shape or dtype, a shape without `random_weights`, or `layers` that are
+            no whole number of at least 1 or are asked of a checkpoint.
         ModelError: a checkpoint that cannot be run.
         CatalogueError: a catalogue that is refused.
     """
+    if model in synthetic.SHAPES and not random_weights and not Path(model).exists():
+        raise InputError(f"--model {model} is a shape without weights: add --random-weights")
+    if layers is not None and not random_weights:
+        raise InputError(
+            f"--layers is {layers}, but --model {model} is read from a folder and has its own: "
+            "leave --layers away, or give a shape with --random-weights"
+        )
+    if layers is not None and not is_count(layers):
+        raise InputError(
+            f"layers is {layers!r}, need a whole number of at least 1, or None for the published"
+        )
     if random_weights:
         known = _catalogue(catalog)
         sizes = known.level_sizes
         kind = dtype or ("float32" if rt.device == "cpu" else None)
         decoder = synthetic.decoder(rt, model, sizes, dtype=kind, layers=layers)
         return Loaded(decoder, synthetic.code_tokens(model, sizes), known)
-    if model in synthetic.SHAPES and not Path(model).exists():
-        raise InputError(f"--model {model} is a shape without weights: add --random-weights")
     # its one lane is as small as can be, and goes with it
     recommender = Recommender.from_pretrained(
         model, _catalogue(catalog), rt.device, dtype=dtype, lanes=1,

@@ -5,19 +5,29 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from xgr.bench import record
 from xgr.errors import InputError
 
+SUFFIXES: Final = (".png", ".svg", ".pdf")
 
-def check_available() -> None:
-    """Find out before the work whether `plot` will be able to draw.
+
+def check(path: Path | str) -> None:
+    """Find out before the work whether a plot can be drawn into a file; makes its folders.
 
     Raises:
-        InputError: matplotlib is missing, with the command that mends it.
+        InputError: another suffix than of `SUFFIXES`, a file that cannot be written, or matplotlib
+            is missing, with the command that mends it.
     """
+    if Path(path).suffix.lower() not in SUFFIXES:
+        raise InputError(
+            f"a plot cannot be drawn into {path}: its suffix is its format, "
+            f"allowed: {', '.join(SUFFIXES)}"
+        )
     if importlib.util.find_spec("matplotlib") is None:
         raise InputError('a plot needs matplotlib, which is missing: pip install "xgr[bench]"')
+    record.check_writable(path)
 
 
 def plot(
@@ -32,7 +42,7 @@ def plot(
     """Draw what was measured, a panel each, into a PNG, SVG or PDF file.
 
     Args:
-        path: the file; its suffix is the format.
+        path: the file; its suffix is the format, one of `SUFFIXES`.
         title: above the panels.
         latency_ms: of requests alone, drawn as a cumulative distribution with P50 and P99.
         rates: (requests a second, P99 in ms, within the limit) of open-loop runs.
@@ -40,9 +50,9 @@ def plot(
         memory: bytes by what holds them.
 
     Raises:
-        InputError: matplotlib is missing, or the file cannot be written.
+        InputError: as `check` has it.
     """
-    check_available()
+    check(path)
     from matplotlib.figure import Figure
 
     panels: list[Callable[[Any], None]] = []
@@ -58,7 +68,7 @@ def plot(
         draw(figure.add_subplot(1, len(panels), at + 1))
     try:
         figure.savefig(path)
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise InputError(f"{path} cannot be written: {error}") from error
 
 

@@ -1,4 +1,4 @@
-"""What every benchmark writes: its results with the machine, the versions, the commit, the command.
+"""What every benchmark writes: its results with the machine, versions, variables, commit, command.
 
 Records are committed, so they name no home folder and no host: paths are written relative to the
 repository, paths outside it by their last part.
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from xgr import __version__
+from xgr.env import VARIABLES
 from xgr.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,7 +111,10 @@ def _beside(target: Path) -> Path:
 
 
 def environment() -> dict[str, Any]:
-    """The machine, the versions, the commit, the date (UTC) and the command of this process."""
+    """The machine, the versions, the commit, the date (UTC) and the command of this process.
+
+    `variables` are those of `xgr.env` that are not at their default: some choose the kernels.
+    """
     return {
         "machine": {
             "cpu": _cpu_model(),
@@ -127,6 +131,7 @@ def environment() -> dict[str, Any]:
         "git": _git(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command(),
+        "variables": _variables(),
     }
 
 
@@ -158,6 +163,12 @@ def peak_rss_bytes() -> int:
     # Not ru_maxrss on Linux: it survives exec, so that a child starts at its parent's size.
     kib = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(kib) * 1024
+
+
+def _variables() -> dict[str, str]:
+    """Value by name. Paths are made relative here: tuned tables hold them without `write`."""
+    given = {v.name: (os.environ.get(v.name, v.default), v.default) for v in VARIABLES}
+    return {name: _public(value) for name, (value, default) in given.items() if value != default}
 
 
 def _public(value: Any) -> Any:

@@ -69,7 +69,9 @@ def engine(
         bool, typer.Option("--allow-forced", help="Report a run on kernels that were forced.")
     ] = False,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the record here.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the figures into this file.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the figures into this .png, .svg or .pdf.")
+    ] = None,
 ) -> None:
     """Latency of requests alone, throughput under load, device memory.
 
@@ -79,15 +81,20 @@ def engine(
     """
     counts = {"--beam-width": beam_width, "--prompt-tokens": prompt_tokens, "--requests": requests,
               "--concurrency": concurrency, "--max-requests": max_requests, "--lanes": lanes,
-              "--seconds": seconds, "--slo-ms": slo_ms, "--rate": rate, "-k": k}  # fmt: skip
+              "--seconds": seconds, "--slo-ms": slo_ms, "--rate": rate, "-k": k,
+              "--layers": layers}  # fmt: skip
     options.check_positive(counts)
     if rate is not None and saturate:
         raise InputError("give --rate or --saturate, not both")
+    if mode not in ("throughput", "all") and (rate is not None or saturate):
+        raise InputError(
+            f"{'--saturate' if saturate else f'--rate {rate:g}'} asks for an open loop, which "
+            f"--mode {mode} does not run: give --mode throughput or all, or leave it away"
+        )
     if json_path is not None:
         record.check_writable(json_path)
     if plot is not None:
-        plots.check_available()
-        record.check_writable(plot)
+        plots.check(plot)
     settings = {name: value for name, value in (
         ("normalize", normalize), ("attention", attention), ("kv_mode", kv_mode)
     ) if value is not None}  # fmt: skip
@@ -129,7 +136,7 @@ def engine(
         setting = {
             "model": model,
             "random_weights": random_weights,
-            "layers": layers,
+            "layers": loaded.decoder.config.num_layers,
             "catalog": catalog,
             "device": rt.backend.probe().summary,
             "dtype": server.lanes.engines[0].decoder.dtype.name,
