@@ -22,6 +22,7 @@ from typing import Any
 
 import torch
 
+from benchmarks._command import run_main, writable
 from benchmarks.gpu import even, flashinfer, ours, probe
 from benchmarks.gpu.ahead import compile_ahead
 from benchmarks.gpu.floor import Ceilings, geomean
@@ -202,11 +203,11 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--kernel", action="append", default=[], help="time this kernel as well")
     parser.add_argument("--only", default="", help="regular expression on batches")
     parser.add_argument("--batches", type=int, help="only the first so many")
-    parser.add_argument("--json", type=Path, help="write the record of the run")
+    parser.add_argument("--json", type=writable, help="write the record of the run")
     args = parser.parse_args(words)
     args.peers = flashinfer.present(args.peers)
     return args
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -18,11 +18,11 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import torch
 
+from benchmarks._command import run_main, writable
 from benchmarks.gpu import flashinfer
 from benchmarks.gpu.ahead import compile_ahead
 from benchmarks.gpu.floor import geomean
@@ -226,11 +226,11 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--peers", nargs="*", default=[], choices=["flashinfer"])
     parser.add_argument("--sweep", action="store_true", help="every configuration of the kernels")
     parser.add_argument("--only", default="", help="regular expression on levels")
-    parser.add_argument("--json", type=Path, help="write the record of the run")
+    parser.add_argument("--json", type=writable, help="write the record of the run")
     args = parser.parse_args(words)
     args.peers = flashinfer.present(args.peers)
     return args
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks._command import run_main, writable
 from xgr.bench import record
 from xgr.catalog import Catalogue
 
@@ -169,7 +170,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--codes", type=int, default=8192)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--to-disk", action="store_true", help="build straight into files")
-    parser.add_argument("--json", type=Path, help="where to write the record")
+    parser.add_argument("--json", type=writable, help="where to write the record")
     parser.add_argument("--scratch", type=Path, help="folder for the saved catalogues")
     parser.add_argument("--stage", choices=("build", "load"), help=argparse.SUPPRESS)
     parser.add_argument("--folder", help=argparse.SUPPRESS)
@@ -177,4 +178,4 @@ def _arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks._command import drawable, run_main, writable
 from xgr import Problem, Runtime, runtime
 from xgr.bench import record
 from xgr.cli.output import print_table
@@ -33,8 +34,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kernel", default=SPLIT, help="the kernel of two stages")
     parser.add_argument("--fused", default="", help="the kernel of one; else the one by rule")
-    parser.add_argument("--plot", type=Path, help="draw it")
-    parser.add_argument("--json", type=Path, help="write the record of the run")
+    parser.add_argument("--plot", type=drawable, help="draw it")
+    parser.add_argument("--json", type=writable, help="write the record of the run")
     args = parser.parse_args()
     rt, start = runtime("cuda"), time.perf_counter()
     known = [kernel.name for kernel in rt.kernels(OP)]
@@ -52,12 +53,12 @@ def main() -> None:
         one["fixed_us"] = one["divided"].get(fixed)
     show(found, fixed)
     print(f"{time.perf_counter() - start:.0f} s in all")
-    if args.plot:
-        draw(found, fixed, args.plot)
     if args.json:
         results = {"fixed_shared_cores": fixed, "shapes": found}
         settings = {"device": rt.backend.device, "cores": rt.backend.cores, "kernel": args.kernel}
         record.write(args.json, "core_groups", results, settings=settings)
+    if args.plot:
+        draw(found, fixed, args.plot)
 
 
 def posed(requests: int, width: int, tokens: int) -> Problem:
@@ -148,7 +149,6 @@ def draw(found: Sequence[Mapping[str, Any]], fixed: int, path: Path) -> None:
         axes.set(xlabel="SMs of the shared stage", ylabel="us")
         if at == 0:
             axes.legend(fontsize="small")
-    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
 
 
@@ -160,4 +160,4 @@ def _us(bench: Bench, one: space.Candidate) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

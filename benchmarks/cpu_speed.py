@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 
+from benchmarks._command import run_main, writable
 from benchmarks.hf_oracle import Search
 from tests.data import shared
 from tests.oracle.games import parse_slice, read_games
@@ -97,9 +98,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--max-items", type=int, default=50)
     parser.add_argument("--beam-width", type=int, default=50)
     parser.add_argument("-k", type=int, default=10)
-    parser.add_argument("--json", type=Path, help="write the record of the run")
+    parser.add_argument("--json", type=writable, help="write the record of the run")
     return parser.parse_args()
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -14,14 +14,14 @@ import math
 import time
 from collections.abc import Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import torch
 import triton
 
+from benchmarks._command import run_main, writable
 from tests.data import shared
-from xgr import Recommender
+from xgr import Recommender, runtime
 from xgr.bench import record
 from xgr.engine import Recommendations
 from xgr.engine.evaluate import read_histories
@@ -31,6 +31,7 @@ GAMES = "data/genrec_mimi/Games/Games"
 
 def main() -> None:
     args = _arguments()
+    runtime("cuda")  # or none of it: the CPU's part takes minutes
     users = dict(islice(read_histories(shared(f"{GAMES}.inter.json")).items(), args.users))
     prompts = [items[:-1] for items in users.values()]
     targets = [items[-1] for items in users.values()]
@@ -89,9 +90,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--users", type=int, default=500)
     parser.add_argument("--beam-width", type=int, default=50)
-    parser.add_argument("--json", type=Path, help="write the record of the run")
+    parser.add_argument("--json", type=writable, help="write the record of the run")
     return parser.parse_args()
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

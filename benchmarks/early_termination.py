@@ -13,11 +13,11 @@ import argparse
 import json
 from collections import defaultdict
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks._command import run_main, writable
 from tests.data import shared
 from xgr import Problem, Recommender
 from xgr.bench import record
@@ -105,9 +105,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--users", type=int, default=200)
     parser.add_argument("--widths", type=int, nargs="+", default=[128, 512])
-    parser.add_argument("--json", type=Path, help="write the record of the run")
+    parser.add_argument("--json", type=writable, help="write the record of the run")
     return parser.parse_args()
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -18,11 +18,11 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks._command import positive, run_main, writable
 from xgr.bench import record, synthetic
 from xgr.bench.engine import EngineServer, MemoryLedger, Work, latency, saturated, start_lanes
 from xgr.catalog.synthetic import random_catalogue
@@ -134,10 +134,9 @@ class Session:
 
 def main(argv: Sequence[str] | None = None) -> None:
     args = _arguments(argv)
-    if args.json is not None:
-        record.check_writable(args.json)
     scale = TINY if args.tiny else Scale()
-    scale = replace(scale, max_requests=args.max_requests or scale.max_requests)
+    if args.max_requests is not None:
+        scale = replace(scale, max_requests=args.max_requests)
     session = Session(runtime(args.device), scale, args)
     if "memory" in args.parts:  # first: the peak is that of the process
         measure_memory(session)
@@ -332,12 +331,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--budget", type=float, default=540.0, help="seconds for the whole run")
-    parser.add_argument("--lanes", type=int, help="as the backend has it when not given")
-    parser.add_argument("--max-requests", type=int, help="requests of one batch, 16 if not given")
+    parser.add_argument("--lanes", type=positive, help="as the backend has it when not given")
+    parser.add_argument(
+        "--max-requests", type=positive, help="requests of one batch, 16 if not given"
+    )
     parser.add_argument("--tiny", action="store_true", help="seconds on a CPU; proves nothing")
-    parser.add_argument("--json", type=Path, help="write the record of the run")
+    parser.add_argument("--json", type=writable, help="write the record of the run")
     return parser.parse_args(argv)
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

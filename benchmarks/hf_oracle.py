@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 
+from benchmarks._command import run_main, writable
 from tests.data import shared
 from tests.oracle.beam import Found, beam_search, load
 from tests.oracle.games import Games, metrics, parse_slice, rank_of, read_games
@@ -64,7 +65,7 @@ def main() -> None:
     }
     print(json.dumps(results, indent=2))
     if args.dump:
-        args.dump.write_text(json.dumps({"rows": rows, **results}, allow_nan=False))
+        record.write_text(args.dump, json.dumps({"rows": rows, **results}, allow_nan=False))
     if args.json:
         record.write(args.json, "hf_oracle", results, settings=vars(args))
 
@@ -96,10 +97,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("-k", type=int, default=10)
     parser.add_argument("--cache", choices=("fixed", "dynamic"), default="fixed")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--dump", type=Path, help="write every user's SIDs, scores and items")
-    parser.add_argument("--json", type=Path, help="write the record of the run")
+    parser.add_argument("--dump", type=writable, help="write every user's SIDs, scores and items")
+    parser.add_argument("--json", type=writable, help="write the record of the run")
     return parser.parse_args()
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

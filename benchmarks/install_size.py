@@ -13,6 +13,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
+from benchmarks._command import run_main, writable
 from xgr.bench import record
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -20,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--json", type=Path, help="write the record of the run")
+    parser.add_argument("--json", type=writable, help="write the record of the run")
     args = parser.parse_args()
     build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
     with tempfile.TemporaryDirectory() as folder:
@@ -44,4 +45,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

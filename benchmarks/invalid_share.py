@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from benchmarks._command import run_main, writable
 from tests.data import shared
 from xgr import Recommender
 from xgr.bench import record
@@ -91,9 +92,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--users", type=int, default=200)
     parser.add_argument("--widths", type=int, nargs="+", default=[50, 128, 512])
     parser.add_argument("--max-items", type=int, default=50)
-    parser.add_argument("--json", type=Path, help="write the record of the run")
+    parser.add_argument("--json", type=writable, help="write the record of the run")
     return parser.parse_args()
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

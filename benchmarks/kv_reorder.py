@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 
+from benchmarks._command import run_main, writable
 from benchmarks.gpu.floor import Work
 from benchmarks.gpu.kernels import able, build, space
 from benchmarks.gpu.staged import ints
@@ -137,9 +137,9 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sweep", action="store_true", help="every configuration of the kernels")
-    parser.add_argument("--json", type=Path, help="write the record of the run")
+    parser.add_argument("--json", type=writable, help="write the record of the run")
     return parser.parse_args(words)
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -15,9 +15,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+from benchmarks._command import run_main, writable
 from xgr import Problem, Runtime, float32, int32, runtime
 from xgr.bench import record
 from xgr.registry import Kernel
@@ -28,7 +28,7 @@ ROWS, CODES = 128, 256
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--json", type=Path, help="write the record of the run")
+    parser.add_argument("--json", type=writable, help="write the record of the run")
     args = parser.parse_args()
     results = {"ns": _calls(), "import_ms": _imports()}
     bare = results["ns"]["bare launcher"]
@@ -118,4 +118,4 @@ def _imports() -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

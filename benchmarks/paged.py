@@ -28,7 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from xgr.bench import plot, record, synthetic
+from benchmarks._command import drawable, run_main, writable
+from xgr.bench import record, synthetic
 from xgr.bench.engine import EngineServer, Work, latency, start_lanes
 from xgr.catalog.synthetic import random_catalogue
 from xgr.cli.output import print_table
@@ -77,11 +78,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--tiny", action="store_true", help="a model of no size, to try the run")
     parser.add_argument("--only", choices=("ops", "engine"), help="one half of the run")
     parser.add_argument("--budget", type=float, default=90, help="seconds after which points drop")
-    parser.add_argument("--json", type=Path, help="write the record of the run")
-    parser.add_argument("--plot", type=Path, help="draw it (matplotlib)")
+    parser.add_argument("--json", type=writable, help="write the record of the run")
+    parser.add_argument("--plot", type=drawable, help="draw it (matplotlib)")
     args = parser.parse_args(argv)
-    if args.plot:
-        plot.check_available()
     rt, scale, end = runtime(args.device), TINY if args.tiny else Scale(), _clock() + args.budget
     results: dict[str, Any] = {"points": [], "left_out": []}
     half = args.budget / 2 if args.only is None else args.budget
@@ -412,4 +411,4 @@ def _clock() -> float:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

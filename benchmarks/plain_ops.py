@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 
+from benchmarks._command import run_main, writable
 from benchmarks.gpu.floor import Work
 from benchmarks.gpu.staged import ints, starts
 from benchmarks.gpu.timing import Call, device_settings, graph_us, measure_ceilings, set_count
@@ -159,9 +159,9 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--no-head", action="store_true", help="leave linear_lse out")
-    parser.add_argument("--json", type=Path, help="write the record of the run")
+    parser.add_argument("--json", type=writable, help="write the record of the run")
     return parser.parse_args(words)
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -12,11 +12,11 @@ from __future__ import annotations
 import argparse
 import importlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 
+from benchmarks._command import run_main, writable
 from benchmarks.gpu import flashinfer
 from benchmarks.gpu.ahead import compile_ahead
 from benchmarks.gpu.kernels import Config, able, build, chosen, launches, named, plan, space
@@ -160,11 +160,11 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--peers", nargs="*", default=[], choices=["flashinfer"])
     parser.add_argument("--sweep", action="store_true", help="every configuration of the kernels")
-    parser.add_argument("--json", type=Path, help="write the record of the run")
+    parser.add_argument("--json", type=writable, help="write the record of the run")
     args = parser.parse_args(words)
     args.peers = flashinfer.present(args.peers)
     return args
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks._command import run_main, writable
 from xgr import Problem, runtime
 from xgr.bench import record
 from xgr.ops import spec
@@ -30,7 +31,7 @@ DEPTH = 6
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--table", type=Path, help="a tuned table of staged_attention")
-    parser.add_argument("--json", type=Path, help="write the record of the run")
+    parser.add_argument("--json", type=writable, help="write the record of the run")
     args = parser.parse_args()
     ns = measure(_read(args.table) if args.table else balanced())
     results = {"ns": ns, "calls": {name: each / ns["empty call"] for name, each in ns.items()}}
@@ -92,4 +93,4 @@ def _median_ns(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from xgr.bench import plot as plots
+from xgr.errors import InputError
 from xgr.ops import specs
 from xgr.registry.table import MODELLED, mismatch, parse
 
@@ -70,7 +72,13 @@ def lines(table: Table) -> Lines:
 
 
 def plot(tables: Sequence[Table], path: Path) -> None:
-    """Draw mean and p95 regret of each way to choose, an op a group."""
+    """Draw mean and p95 regret of each way to choose, an op a group.
+
+    Raises:
+        InputError: matplotlib is missing, or the file has another suffix than that of a plot or
+            cannot be written.
+    """
+    plots.check(path)
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -88,6 +96,9 @@ def plot(tables: Sequence[Table], path: Path) -> None:
     axes.set_ylabel("regret on held-out problems (%)")
     axes.legend(fontsize="small")
     figure.tight_layout()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
-    pyplot.close(figure)
+    try:
+        figure.savefig(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error}") from error
+    finally:
+        pyplot.close(figure)

@@ -33,7 +33,8 @@ class Rows(Generic[R]):
         rows: what it holds.
 
     Raises:
-        InputError: the file's rows have something else in common, or it holds none.
+        InputError: the file's rows have something else in common, it holds none, or it cannot be
+            read or written.
     """
 
     def __init__(
@@ -42,19 +43,24 @@ class Rows(Generic[R]):
         self._path = path
         self.head: Head = {**identity, **facts}
         self.rows: list[R] = []
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_file() and path.stat().st_size:
-            self.head, self.rows, whole = read_rows(path, parse)
-            for name, value in identity.items():
-                if self.head.get(name) != value:
-                    raise InputError(
-                        f"{path} holds rows of {name} {self.head.get(name)!r}, now {value!r}: "
-                        "remove it or give another --out"
-                    )
-            with path.open("r+b") as file:
-                file.truncate(whole)
-        else:
-            path.write_text(json.dumps(self.head) + "\n", encoding="utf-8")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8") as file:
+                if file.tell() == 0:
+                    file.write(json.dumps(self.head) + "\n")
+                    return
+        except OSError as error:
+            why = error.strerror or error
+            raise InputError(f"{path} cannot be written: {why}; give another --out") from error
+        self.head, self.rows, whole = read_rows(path, parse)
+        for name, value in identity.items():
+            if self.head.get(name) != value:
+                raise InputError(
+                    f"{path} holds rows of {name} {self.head.get(name)!r}, now {value!r}: "
+                    "remove it or give another --out"
+                )
+        with path.open("r+b") as file:
+            file.truncate(whole)
 
     def append(self, row: R, line: Mapping[str, Any]) -> None:
         """Add a row, which `parse` makes of a line."""
@@ -67,9 +73,13 @@ def read_rows(path: Path, parse: Parse[R]) -> tuple[Head, list[R], int]:
     """Head and rows of a file, and how many of its bytes are whole lines.
 
     Raises:
-        InputError: a line is no row, with its number.
+        InputError: the file cannot be read, or a line is no row, with its number.
     """
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        why = error.strerror or error
+        raise InputError(f"{path} cannot be read: {why}; `xgr tune` writes such files") from error
     whole = data.rfind(b"\n") + 1
     lines = data[:whole].splitlines()
     number, rows = 1, list[R]()

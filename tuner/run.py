@@ -14,6 +14,7 @@ from xgr.backends.base import Stream
 from xgr.bench import record
 from xgr.errors import InputError
 from xgr.ops import spec
+from xgr.ops.dtype import MODEL_DTYPES
 from xgr.ops.spec import Problem
 from xgr.registry.source import source_hash
 from xgr.registry.table import MEASURED
@@ -59,7 +60,8 @@ def measure(
         progress: told after every row.
 
     Raises:
-        InputError: the op has no sample, or nothing to choose from on this device.
+        InputError: as `draw` has it, the op has nothing to choose from on this device, or the
+            journal is of something else or cannot be written.
     """
     end = time.monotonic() + budget
     drawn = draw(rt, op, dtype, problems)
@@ -83,14 +85,27 @@ def measure(
     return journal
 
 
+def check(op: str, dtype: str) -> None:
+    """Refuse an op that has no sample and what is no model dtype.
+
+    Raises:
+        InputError: with those that are allowed.
+    """
+    if op not in sample.SAMPLED:
+        raise InputError(f"{op!r} is not tuned; tuned ops: {', '.join(sample.SAMPLED)}")
+    if dtype not in MODEL_DTYPES:
+        raise InputError(f"{op}: dtype {dtype!r}, allowed: {', '.join(MODEL_DTYPES)}")
+
+
 def draw(rt: Runtime, op: str, dtype: str, problems: int) -> list[Problem]:
     """The first problems of an op's sample.
 
     Raises:
-        InputError: it has none.
+        InputError: as `check` has it, or no problem is asked for.
     """
-    if op not in sample.SAMPLED:
-        raise InputError(f"{op!r} is not tuned; tuned ops: {', '.join(sample.SAMPLED)}")
+    check(op, dtype)
+    if problems < 1:
+        raise InputError(f"problems is {problems}, need a positive number")
     return list(islice(sample.problems(op, dtype, rt.backend), problems))
 
 

@@ -35,3 +35,12 @@ def test_points_beyond_the_budget_are_named(tmp_path: Path) -> None:
     results = json.loads(record.read_text())["results"]
     assert results["points"] == []
     assert len(results["left_out"]) == len(paged.TINY.points())
+
+
+def test_a_plot_of_no_known_format_is_refused_before_the_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(paged, "runtime", lambda device: pytest.fail("it began"))
+    with pytest.raises(SystemExit):
+        paged.main(["--device", "cpu", "--tiny", "--plot", "paged.xyz"])
+    assert "allowed: .png, .svg, .pdf" in capsys.readouterr().err

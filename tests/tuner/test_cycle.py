@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from tests.tuner.command import cli
 from tests.tuner.rows import LARGE, SMALL, changed, journal, problem, row, rows, runtime
 from xgr.cli.main import app
 from xgr.errors import InputError
-from xgr.tuner import run, sample, write
+from xgr.tuner import report, run, sample, write
 from xgr.tuner.journal import Journal, read
 
 
@@ -99,6 +101,61 @@ def test_what_cannot_be_tuned_is_refused(tmp_path: Path) -> None:
         run.measure(runtime(), "embed", "float32", tmp_path / "a", 1)
     with pytest.raises(InputError, match="leaves nothing to choose"):
         run.measure(runtime(), "beam_step", "float32", tmp_path / "a", 1, 8)
+    for problems in (0, -3):
+        with pytest.raises(InputError, match=f"problems is {problems}, need a positive number"):
+            run.measure(runtime(), "beam_sort", "float32", tmp_path / "a", 1, problems)
+    with pytest.raises(InputError, match="'float99', allowed: float32, bfloat16, float16"):
+        run.measure(runtime(), "beam_sort", "float99", tmp_path / "a", 1)
+    with pytest.raises(InputError, match="cannot be written: Is a directory; give another --out"):
+        run.measure(runtime(), "beam_sort", "float32", tmp_path, 1, 8)
+
+
+@pytest.mark.parametrize("words", [("tune",), ("tune", "cost-model", "--device", "cpu")])
+def test_where_nothing_can_be_written_nothing_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(run, "draw", lambda *given: pytest.fail("it began"))
+    file = tmp_path / "file"
+    file.touch()
+    (tmp_path / "a.rows.jsonl").mkdir()
+    for out in (file / "tables", file / "a.json", tmp_path / "a.json"):
+        said = cli(*words, "--op", "beam_sort", "--out", out, code=1)
+        assert f"{out.with_suffix('')}" in said
+        assert " cannot be written: " in said
+
+
+def test_an_unknown_op_is_refused_before_another_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "measure", lambda *given: pytest.fail("it began"))
+    said = cli("tune", "--op", "beam_sort", "--op", "embed", "--out", tmp_path / "a", code=1)
+    assert "'embed' is not tuned" in said
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_plot_that_cannot_be_drawn_is_refused_before_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "a.json"
+    write.write(journal(tmp_path / "a.rows.jsonl", rows()), table)
+
+    def refused(plot: Path) -> str:
+        said = cli("tune", "report", table, "--plot", plot, code=1)
+        assert "held out" not in said
+        return said
+
+    assert "allowed: .png, .svg, .pdf" in refused(tmp_path / "a.xyz")
+    assert f"{table / 'a.png'} cannot be written: " in refused(table / "a.png")
+    with monkeypatch.context() as patch:
+        patch.setattr(importlib.util, "find_spec", lambda name: None)
+        assert "a plot needs matplotlib, which is missing" in refused(tmp_path / "a.png")
+
+    def full(*_: object) -> None:
+        raise OSError("no space is left")
+
+    monkeypatch.setattr(Figure, "savefig", full)
+    with pytest.raises(InputError, match=r"a\.png cannot be written: no space is left"):
+        report.plot([json.loads(table.read_text())], tmp_path / "a.png")
 
 
 def test_the_tree_finds_what_decides_and_judges_itself(
@@ -166,6 +223,11 @@ def test_two_tables_are_compared_by_the_rows_of_both(tmp_path: Path) -> None:
         (("--device", "null"), "nothing is tuned on this device unless --op says what"),
         (("report", "gone.json"), "gone.json is no tuned table: FileNotFoundError"),
         (("report", __file__), "is no tuned table: JSONDecodeError"),
+        (("fit", "/gone.rows.jsonl"), "/gone.rows.jsonl cannot be read: No such file"),
+        (("--problems", "0"), "--problems is 0, need a positive number"),
+        (("--problems", "-3"), "--problems is -3, need a positive number"),
+        (("cost-model", "--problems", "0"), "--problems is 0, need a positive number"),
+        (("--op", "beam_sort:float99"), "beam_sort: dtype 'float99', allowed: float32, bfloat16"),
     ],
 )
 def test_the_command_refuses_what_it_cannot_do(words: tuple[str, ...], message: str) -> None:

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from xgr.bench import plot as plots
+from xgr.bench import record
 from xgr.cli import options, tune_engine
 from xgr.cli.progress import Bar, print_lines
 from xgr.errors import InputError
@@ -48,12 +50,13 @@ def tune(
     """
     if context.invoked_subcommand is not None:
         return
+    options.check_positive({"--problems": problems})
     end = time.monotonic() + options.seconds(budget)
     rt = runtime(device)
     paths = _paths(rt, op, out)
     for number, ((name, dtype), path) in enumerate(paths.items()):
         share = (end - time.monotonic()) / (len(paths) - number)
-        rows = path.with_suffix(".rows.jsonl")
+        rows = _rows(path)
         with Bar(f"{name} {dtype}") as shown:
             run.measure(rt, name, dtype, rows, max(0.0, share), problems, shown)
         if not rows_only:
@@ -72,10 +75,11 @@ def by_cost_model(
 
     The tables are marked "modelled, not measured". None ships: XGR_TABLES uses them.
     """
+    options.check_positive({"--problems": problems})
     rt = options.here_or_planned(device, soc)
     paths = _paths(rt, op, out)
     for (name, dtype), path in paths.items():
-        rows = path.with_suffix(".rows.jsonl")
+        rows = _rows(path)
         cost_model.fill(rt, name, dtype, rows, problems)
         _write(rows, path)
 
@@ -97,10 +101,14 @@ def fit(
 @app.command("report")
 def show(
     tables: Annotated[list[Path], typer.Argument(help="Tables, *.json.")],
-    plot: Annotated[Path | None, typer.Option(help="Draw the regrets, *.svg or *.png.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the regrets, *.png, *.svg or *.pdf.")
+    ] = None,
     as_json: options.JsonFlag = False,
 ) -> None:
     """Regret on held-out problems: of the tree, of the kernels' own rules, of one configuration."""
+    if plot is not None:
+        plots.check(plot)
     found = [_read(path) for path in tables]
     if as_json:
         typer.echo(json.dumps([report.summary(one) for one in found], indent=1))
@@ -129,14 +137,26 @@ def _ops(given: list[str] | None, default: dict[str, str]) -> list[tuple[str, st
 def _paths(
     rt: Runtime, given: list[str] | None, folder: Path | None
 ) -> dict[tuple[str, str], Path]:
-    """Where the table of each op and dtype goes."""
+    """Where the table of each op and dtype goes; it and its rows can be written there."""
     chosen = _ops(given, run.DEFAULT.get(rt.backend.name, {}))
+    for op, dtype in chosen:
+        run.check(op, dtype)
     out = folder or Path("tables") / rt.backend.device
     if out.suffix == ".json":
         if len(chosen) > 1:
             raise InputError(f"--out {out} is one file for {len(chosen)} ops: give a folder")
-        return {chosen[0]: out}
-    return {one: out / f"{'.'.join(one)}.json" for one in chosen}
+        found = {chosen[0]: out}
+    else:
+        found = {one: out / f"{'.'.join(one)}.json" for one in chosen}
+    for path in found.values():
+        record.check_writable(path)
+        record.check_writable(_rows(path))
+    return found
+
+
+def _rows(path: Path) -> Path:
+    """Where the rows of a table are kept."""
+    return path.with_suffix(".rows.jsonl")
 
 
 def _write(rows: Path, path: Path) -> None:
