@@ -1,28 +1,24 @@
-"""How long a launch takes: replays of one graph between the backend's own events.
-
-The graph launches on several sets of arguments in turn, which together exceed the caches, so that
-no launch finds what another has left there.
-"""
+"""The times of candidates on a problem, and whether their results agree."""
 
 from __future__ import annotations
 
 import math
 import statistics
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
 
 from xgr.backends.base import Stream
+from xgr.conformance.replays import Replays, on_device, set_count
 from xgr.ops import spec
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Launcher
 from xgr.runtime import Runtime
 from xgr.tuner import inputs, space
 
-# bytes that the sets touch together, and most sets
-ROTATED, MOST_SETS = 128 << 20, 48
 # launches of a graph at least; replays of one, by the milliseconds that they shall take
 LAUNCHES, BUDGET_MS, LEAST, MOST = 4, 3.0, 3, 25
 # a measurement is repeated while its quartiles lie further apart than this share of its median
@@ -43,9 +39,8 @@ class Bench:
 
     def __init__(self, rt: Runtime, problem: Problem, own: space.Candidate, stream: Stream) -> None:
         self._rt, self._problem, self._stream = rt, problem, stream
-        touched = max(1, spec(problem.op).bytes(problem))
-        apart = space.on_device(rt)  # elsewhere a launch takes long, and has the caches it left
-        count = min(MOST_SETS, -(-ROTATED // touched)) if apart else 1
+        apart = on_device(rt)  # elsewhere a launch takes long, and has the caches it left
+        count = set_count(spec(problem.op).bytes(problem)) if apart else 1
         self._launches = LAUNCHES if apart else 1
         self._sets = inputs.arguments(rt, problem, count)
         rt.synchronize()
@@ -82,35 +77,18 @@ class Bench:
         return found
 
     def _time(self, launch: Callable[..., None]) -> float:
-        held = list(islice(cycle(self._sets), max(self._launches, len(self._sets))))
-
-        def launches() -> None:
-            for one in held:
-                launch(**one)
-
-        graph = self._rt.capture(launches)
-        graph.replay()  # compiles and loads
-        self._stream.synchronize()
-        (once,) = self._replays(graph, 1)
-        count = max(LEAST, min(MOST, int(BUDGET_MS / max(once, 1e-3))))
+        held = islice(cycle(self._sets), max(self._launches, len(self._sets)))
+        replays = Replays(self._rt, self._stream, [partial(launch, **one) for one in held])
+        (once,) = replays.milliseconds(1)
+        count = max(LEAST, min(MOST, int(BUDGET_MS / max(once * replays.launches, 1e-3))))
         best: list[float] = []
         for _ in range(ATTEMPTS):
-            taken = self._replays(graph, count)
+            taken = replays.milliseconds(count)
             if not best or _spread(taken) < _spread(best):
                 best = taken
             if _spread(best) <= SPREAD:
                 break
-        return statistics.median(best) * 1e3 / len(held)
-
-    def _replays(self, graph: Any, count: int) -> list[float]:
-        """Milliseconds of each."""
-        marks = [(self._rt.event(), self._rt.event()) for _ in range(count)]
-        for begin, end in marks:
-            begin.record(self._stream)
-            graph.replay()
-            end.record(self._stream)
-        self._stream.synchronize()
-        return [end.elapsed_ms(begin) for begin, end in marks]
+        return statistics.median(best) * 1e3
 
 
 def _apart(expected: Sequence[Any], got: Sequence[Any]) -> float:

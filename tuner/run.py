@@ -12,6 +12,7 @@ from typing import Any
 
 from xgr.backends.base import Stream
 from xgr.bench import record
+from xgr.conformance.replays import on_device
 from xgr.errors import InputError
 from xgr.ops import spec
 from xgr.ops.dtype import MODEL_DTYPES
@@ -69,7 +70,7 @@ def measure(
         raise InputError(f"{op} in {dtype} leaves nothing to choose on {rt.backend.device}")
     journal = Journal(path, identity(rt, op, dtype, MEASURED), {"environment": environment(rt)})
     todo = missing(journal, len(drawn))
-    if space.on_device(rt) and todo:
+    if on_device(rt) and todo:
         wanted = [drawn[at] for at, _ in todo]
         ahead.compile_ahead(rt, wanted, AHEAD * (end - time.monotonic()))
     start, total = time.monotonic(), len(todo) + len(journal.rows)
@@ -133,7 +134,7 @@ def identity(rt: Runtime, op: str, dtype: str, basis: str) -> dict[str, Any]:
 def environment(rt: Runtime) -> dict[str, Any]:
     """Device, driver and versions, and the rest that every record of a benchmark has."""
     found = {**record.environment(), "summary": type(rt.backend).probe().summary}
-    if space.on_device(rt) and (smi := shutil.which("nvidia-smi")):
+    if on_device(rt) and (smi := shutil.which("nvidia-smi")):
         words = [smi, "--query-gpu=driver_version", "--format=csv,noheader"]
         listed = subprocess.run(words, capture_output=True, text=True, check=False).stdout.split()
         found["driver"] = listed[0] if listed else None

@@ -68,8 +68,3 @@ def build(rt: Runtime, problem: Problem, candidate: Candidate) -> Launcher:
 def own_choice(rt: Runtime, problem: Problem) -> Candidate:
     """What is chosen where there is no table."""
     return Candidate(max(able(rt, problem), key=lambda kernel: kernel.priority).name)
-
-
-def on_device(rt: Runtime) -> bool:
-    """Whether launches run by themselves, from binaries that are compiled for the device."""
-    return rt.backend.arch not in {"", "interpreter"}

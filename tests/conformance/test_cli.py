@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,11 @@ from typer.testing import CliRunner
 from xgr.backends.cpu_ref.backend import CpuBackend
 from xgr.cli.ops import app
 from xgr.conformance import entries, table
-from xgr.conformance.perf import LARGER, perf_cases
+from xgr.conformance.perf import measure, perf_cases
+from xgr.conformance.replays import MOST_SETS
 from xgr.errors import InputError
 from xgr.ops import specs
+from xgr.ops.spec import Case
 from xgr.registry.kernel import Kernel
 from xgr.runtime import Runtime
 
@@ -53,10 +57,51 @@ def test_list() -> None:
 
 def test_perf() -> None:
     rows = json.loads(
-        call("perf", "-o", "merge_attention", "-k", "fast", "--budget", "0", "--format", "json")
+        call("perf", "-o", "merge_attention", "-k", "fast", "--budget", "1e-3", "--format", "json")
     )
-    assert rows
+    assert len(rows) == len(perf_cases("merge_attention"))
     assert all(float(row["ms"]) > 0 and float(row["GB/s"]) > 0 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-p", "no such case"], "no case matches"),
+        (["-b", "null"], "nothing was timed.*null has shapes only"),
+        (["--budget", "0"], "--budget is 0.0, need a positive number"),
+    ],
+)
+def test_perf_says_why_nothing_was_timed(words: list[str], message: str) -> None:
+    result = CliRunner().invoke(app, ["perf", "-o", "rms_norm", *words])
+    assert isinstance(result.exception, InputError)
+    assert re.search(message, str(result.exception), re.DOTALL)
+
+
+def test_perf_says_why_a_device_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xgr.cli.ops.runtime_of", lambda device: "it is not here")
+    result = CliRunner().invoke(app, ["perf", "-o", "rms_norm", "-b", "null"])
+    assert isinstance(result.exception, InputError)
+    assert str(result.exception) == "nothing was timed\n  null: it is not here"
+
+
+class OnDevice(CpuBackend):
+    """Says that launches run by themselves, as those of a device."""
+
+    arch = "made_up"
+
+
+def test_on_a_device_perf_replays_launches_on_rotated_arguments() -> None:
+    seen: list[int] = []
+
+    def launch(*, out: Any, **_: Any) -> None:
+        seen.append(id(out))
+
+    rt = Runtime("cpu", OnDevice())
+    rt.register(Kernel("rms_norm", "cpu_ref.spy", lambda problem, context: launch))
+    case = next(iter(specs()["rms_norm"].cases()))
+    timed = measure(rt, "cpu_ref.spy", case, 1e-3)
+    assert len(set(seen)) == MOST_SETS
+    assert len(seen) == MOST_SETS * (1 + timed.launches)
 
 
 def test_support_writes_what_it_prints(tmp_path: Path) -> None:
@@ -84,7 +129,15 @@ def test_unknown_names_list_the_known(arguments: dict[str, Any], known: str) -> 
         table(**arguments)
 
 
-def test_every_op_is_timed_in_a_larger_size() -> None:
-    for op in specs():
-        flagged = [case for case in perf_cases(op) if case.flags.get("perf")]
-        assert bool(flagged) != (op in LARGER), op
+def size(case: Case) -> int:
+    return math.prod(case.sizes.values())
+
+
+def test_every_op_is_timed_in_larger_sizes() -> None:
+    for op, declared in specs().items():
+        cases, first = perf_cases(op), next(iter(declared.cases()))
+        if any(case.flags.get("perf") for case in cases):
+            continue
+        assert all(size(case) > size(first) for case in cases), op
+        typed = {case.dtype for case in declared.cases()}
+        assert {case.dtype for case in cases} == typed & {"float32", "bfloat16"}, op

@@ -10,12 +10,12 @@ from typing import Any
 
 from xgr.bench.engine import Work, start_lanes
 from xgr.bench.model import Loaded
+from xgr.conformance.replays import on_device
 from xgr.engine import EngineConfig
 from xgr.engine.layout import round_up, token_bucket
 from xgr.engine.state import KVCache
 from xgr.errors import InputError
 from xgr.runtime import Runtime
-from xgr.tuner.space import on_device
 
 # lanes of a device that runs by itself: each has all of its cores, and memory of its own
 MOST_LANES = 4

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from xgr.cli import options
 from xgr.cli.output import print_table
 from xgr.conformance import Outcome, Result, run, table
 from xgr.conformance.entries import Entry, cases_of, kernel_names, named, runtime_of
@@ -41,10 +42,7 @@ def run_cases(
     format: Format = "table",
 ) -> None:
     """Hold kernels against the definitions; exit code 1 when one fails."""
-    entries = table(op, backend, kernel, pattern)
-    if not entries:
-        raise InputError("no case matches; `xgr ops list --cases` shows them")
-    results = list(run(entries))
+    results = list(run(_matching(table(op, backend, kernel, pattern))))
     failed = [(e, r) for e, r in results if r.outcome is Outcome.FAIL]
     if format == "table":
         for entry, result in failed:
@@ -66,17 +64,26 @@ def perf(
     budget: Annotated[float, typer.Option(help="Seconds a case.")] = 0.5,
     reference: Annotated[bool, typer.Option(help="Time definitions as well.")] = False,
 ) -> None:
-    """Time kernels on larger cases: milliseconds, GFLOP/s and GB/s."""
-    found = []
-    for entry in table(op, backend, kernel, pattern, cases=perf_cases):
+    """Time kernels on larger cases: milliseconds, GFLOP/s and GB/s.
+
+    On a device the times are its own, of replays of a graph on arguments out of its caches;
+    elsewhere they are the clock's.
+    """
+    options.check_positive({"--budget": budget})
+    entries = _matching(table(op, backend, kernel, pattern, cases=perf_cases))
+    found: list[Row] = []
+    refused: dict[str, str] = {}
+    for entry in entries:
         rt = runtime_of(entry.device)
-        defines = entry.kernel.endswith("reference") and not (reference or kernel)
-        if isinstance(rt, str) or defines:
+        if isinstance(rt, str):
+            refused[entry.device] = rt
+            continue
+        if entry.kernel.endswith("reference") and not (reference or kernel):
             continue
         try:
             timed = measure(rt, entry.kernel or None, entry.case, budget)
         except Unsupported as refusal:
-            typer.echo(f"{entry.id}: {refusal}", err=True)
+            refused[entry.id] = str(refusal)
             continue
         found.append(
             {
@@ -89,6 +96,11 @@ def perf(
                 "launches": timed.launches,
             }
         )
+    lines = [f"{what}: {why}" for what, why in refused.items()]
+    if not found:
+        raise InputError("\n  ".join(["nothing was timed", *(lines or ["give --reference"])]))
+    for line in lines:
+        typer.echo(line, err=True)
     _print(found, format)
 
 
@@ -149,6 +161,12 @@ def support(
         typer.echo(markdown(devices))
     else:
         _print([{"backend": d, **row} for d in devices for row in rows(d)], format)
+
+
+def _matching(entries: Sequence[Entry]) -> Sequence[Entry]:
+    if not entries:
+        raise InputError("no case matches; `xgr ops list --cases` shows them")
+    return entries
 
 
 def _result(entry: Entry, result: Result) -> Row:
