@@ -170,11 +170,19 @@ class Backend(ABC):
 
     @abstractmethod
     def empty(self, shape: Sequence[int], dtype: DType) -> Array:
-        """Uninitialised array, contiguous."""
+        """Uninitialised array, contiguous.
+
+        Raises:
+            MemoryError: the device has no room for it.
+        """
 
     @abstractmethod
     def upload(self, host: Any, dtype: DType | None = None) -> Array:
-        """Copy of a host array or nested sequence, cast to `dtype` when given."""
+        """Copy of a host array or nested sequence, cast to `dtype` when given.
+
+        Raises:
+            MemoryError: the device has no room for it.
+        """
 
     @abstractmethod
     def write(self, target: Array, host: Any) -> None:

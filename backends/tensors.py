@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -19,6 +20,25 @@ NAMES = {kind: name for name, kind in TORCH_TYPES.items()}
 # greatest copies to the device that go through pinned memory, in bytes: larger ones are weights,
 # which would stay pinned for good
 PINNED = 16 << 20
+
+
+# in errors of torch for want of memory that have no type of their own, in lower case
+_FULL = ("out of memory", "allocate memory", "not enough memory", "overflow")
+
+
+def allocated(make: Callable[[], torch.Tensor]) -> torch.Tensor:
+    """What `make` makes.
+
+    Raises:
+        MemoryError: there is no memory for it, for which torch has errors of other types.
+    """
+    try:
+        return make()
+    except (RuntimeError, TypeError) as error:
+        said, *_ = str(error).splitlines()
+        if isinstance(error, torch.OutOfMemoryError) or any(one in said.lower() for one in _FULL):
+            raise MemoryError(said) from error
+        raise
 
 
 def send(source: torch.Tensor, target: torch.Tensor) -> None:

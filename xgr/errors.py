@@ -30,6 +30,10 @@ class RequestFailed(XgrError, RuntimeError):
     """A request that failed on the device (a NaN logit, say) while its batch went on."""
 
 
+class OutOfMemory(XgrError, MemoryError):
+    """A device has no room for an array."""
+
+
 class ValueReadError(XgrError, RuntimeError):
     """A value of an array was read on a backend that has shapes only."""
 

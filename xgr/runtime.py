@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xgr import env
-from xgr.errors import BackendMissing, InputError
+from xgr.errors import BackendMissing, InputError, OutOfMemory
 from xgr.ops import spec, specs
 from xgr.ops.array import Array
 from xgr.ops.dtype import MODEL_DTYPES, DType
@@ -251,15 +251,37 @@ class Runtime:
         optional = {a.name: whole.flag(a.name) for a in declared.args if a.optional}
         return Problem.of(op, whole.dtype, optional, **sizes)
 
+    def _full(self, shape: Sequence[int], kind: str, error: MemoryError) -> OutOfMemory:
+        return OutOfMemory(
+            f"{self.device} has no room for an array of shape {tuple(shape)} in {kind} ({error}): "
+            "free memory of the device, or take a smaller model, dtype or limits of the engine"
+        )
+
     # -- the backend's arrays, order and memory -----------------------------------------------
 
     def empty(self, shape: Sequence[int], dtype: DType) -> Array:
-        """Uninitialised array of the backend, contiguous."""
-        return self.backend.empty(shape, dtype)
+        """Uninitialised array of the backend, contiguous.
+
+        Raises:
+            OutOfMemory: the device has no room for it.
+        """
+        try:
+            return self.backend.empty(shape, dtype)
+        except MemoryError as error:
+            raise self._full(shape, dtype.name, error) from error
 
     def upload(self, host: Any, dtype: DType | None = None) -> Array:
-        """Copy of a host array or nested sequence."""
-        return self.backend.upload(host, dtype)
+        """Copy of a host array or nested sequence.
+
+        Raises:
+            OutOfMemory: the device has no room for it.
+        """
+        try:
+            return self.backend.upload(host, dtype)
+        except MemoryError as error:
+            kind = getattr(dtype or getattr(host, "dtype", None), "name", "its dtype")
+            shape = getattr(host, "shape", (len(host),))
+            raise self._full(shape, kind, error) from error
 
     def write(self, target: Array, host: Any) -> None:
         """Copy host values into an array or view."""

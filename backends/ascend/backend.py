@@ -116,7 +116,9 @@ class AscendBackend(Backend):
         """torch.empty."""
         self._need_device()
         kind = self._host.TORCH_TYPES[dtype.name]
-        return self._torch.empty(tuple(shape), dtype=kind, device=self._device)
+        return self._host.allocated(
+            lambda: self._torch.empty(tuple(shape), dtype=kind, device=self._device)
+        )
 
     def upload(self, host: Any, dtype: DType | None = None) -> Any:
         """A contiguous copy; of lists, int32 where all values are integers, else float32.
@@ -127,7 +129,8 @@ class AscendBackend(Backend):
         self._need_device()
         source = host_array(host)
         kind = dtype or self._host.default_dtype(host, source)
-        return self._host.to_tensor(source, kind).to(self._device, copy=True)
+        tensor = self._host.to_tensor(source, kind)
+        return self._host.allocated(lambda: tensor.to(self._device, copy=True))
 
     def write(self, target: Any, host: Any) -> None:
         """Element-wise copy on the current stream; the host does not wait for small ones.

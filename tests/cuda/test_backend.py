@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.cuda.interpreter import interpreted, need_interpreter
-from xgr.errors import BackendMissing, InputError
+from xgr.errors import BackendMissing, InputError, OutOfMemory
 from xgr.ops.dtype import DTYPES, bfloat16, float16, float32, int32, uint32
 
 need_interpreter()
@@ -111,3 +111,14 @@ def test_strides_that_no_kernel_takes_are_refused_by_name() -> None:
     turned: Any = RT.empty((4, 4), float32)
     with pytest.raises(InputError, match=r"swiglu: gate_up has strides \(1, 4\)"):
         bound(gate_up=turned.t(), out=RT.empty((4, 2), float32))
+
+
+@pytest.mark.parametrize("shape", [(1 << 45,), (1 << 62, 4), (10**30,)])
+def test_memory_that_cannot_be_had_is_said(shape: tuple[int, ...]) -> None:
+    with pytest.raises(OutOfMemory, match=r"no room for an array of shape .* in float32"):
+        RT.empty(shape, float32)
+
+
+def test_other_errors_of_torch_are_no_want_of_memory() -> None:
+    with pytest.raises(RuntimeError, match="negative dimension"):
+        RT.empty((-1,), float32)

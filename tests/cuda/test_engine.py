@@ -8,6 +8,7 @@ import pytest
 
 from tests.cuda.interpreter import QUIET, interpreted, need_interpreter
 from tests.engine.world import assert_same, beams, make_world
+from xgr.errors import InputError
 
 need_interpreter()
 pytest.importorskip("transformers", reason="writes a tiny checkpoint with transformers")
@@ -31,3 +32,13 @@ def test_beams_are_those_of_the_cpu(
     found = device.recommend(HISTORIES, 40, [3, 9, 7], exclude=[1, 2, 3])
     for got, one in zip(found, want, strict=True):
         assert_same(beams(got), beams(one))
+
+
+def test_limits_beyond_the_memory_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(tmp_path, num_hidden_layers=1)
+    monkeypatch.setattr("xgr.engine.recommender.runtime", lambda device: interpreted())
+    for name, given in (("max_tokens", 10**12), ("max_rows", 10**12)):
+        with pytest.raises(InputError, match=f"{name}={given}.* take .* bytes"):
+            world.recommender(device="cuda", dtype="float32", **{name: given})

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from xgr.errors import OutOfMemory
 from xgr.ops.dtype import DTYPES, float32, int32
 from xgr.ops.spec import Problem
 from xgr.runtime import Runtime
@@ -145,3 +146,9 @@ def test_the_device_says_what_it_is(rt: Runtime) -> None:
     assert rt.backend.arch.startswith("sm_")
     assert rt.backend.cores > 1
     assert type(rt.backend).probe().summary
+
+
+def test_memory_that_cannot_be_had_is_said_and_harms_nothing(rt: Runtime) -> None:
+    with pytest.raises(OutOfMemory, match=r"no room for an array of shape .* in float32"):
+        rt.empty((1 << 45,), float32)
+    assert rt.fetch(rt.upload([1, 2, 3])).tolist() == [1, 2, 3]

@@ -63,3 +63,17 @@ def test_streams_do_not_disturb_each_other() -> None:
 def test_a_tensor_left_on_the_host_is_named() -> None:
     with pytest.raises(InputError, match="weight is on cpu, this process runs xgr on cuda:"):
         torch.ops.xgr.linear(torch.zeros(2, 4, device="cuda"), torch.zeros(3, 4))
+
+
+@pytest.mark.filterwarnings("error")
+def test_parameters_of_modules_are_weights() -> None:
+    """Some kernels call torch's own operators, which refuse or record what needs a gradient."""
+    x = torch.randn(5, 64, device="cuda", dtype=torch.bfloat16)
+    module = torch.nn.Linear(64, 64, bias=False, device="cuda", dtype=torch.bfloat16)
+    residual = torch.zeros(5, 64, device="cuda", dtype=torch.bfloat16)
+    torch.ops.xgr.linear_add(x, module.weight, residual)
+    torch.testing.assert_close(residual, module(x).detach())
+    assert residual.grad_fn is None
+    assert not residual.requires_grad
+    for operator in (torch.ops.xgr.linear, torch.ops.xgr.linear_logits):
+        torch.testing.assert_close(operator(x, module.weight).to(x.dtype), module(x).detach())

@@ -15,7 +15,7 @@ import threadpoolctl
 from xgr import bfloat16, float16, float32, int32, runtime
 from xgr.backends.cpu_ref.backend import CpuBackend
 from xgr.backends.host import NUMPY_TYPES
-from xgr.errors import InputError
+from xgr.errors import InputError, OutOfMemory
 from xgr.ops.dtype import DTYPES, float64, int64, uint32
 
 RT = runtime("cpu")
@@ -243,3 +243,8 @@ def test_the_probe_says_what_serves() -> None:
     assert probe.available
     assert probe.summary.startswith(f"NumPy {np.__version__}, ")
     assert CpuBackend().cores >= 1
+
+
+def test_memory_that_cannot_be_had_is_said() -> None:
+    with pytest.raises(OutOfMemory, match=r"cpu has no room for an array of shape .* in float32"):
+        RT.empty((1 << 50,), float32)

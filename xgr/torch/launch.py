@@ -57,7 +57,8 @@ def on_cuda(declared: OpSpec, values: Values) -> None:
                 " move it there; another GPU is chosen with torch.cuda.set_device before the first"
                 " call"
             )
-    arguments = structures(declared, values, lambda tensor: tensor)
+    # torch's own operators, which some kernels call, would record a gradient or refuse to
+    arguments = structures(declared, values, torch.Tensor.detach)
     with torch.cuda.device(device):
         if torch.cuda.is_current_stream_capturing():
             # workspaces of the graph's own memory, as torch's operators have in a capture
