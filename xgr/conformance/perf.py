@@ -69,7 +69,7 @@ def _larger(case: Case, sizes: Mapping[str, int]) -> Case:
     if case.sizes.keys() & {"T", "MB"}:
         flags["prompt"] = "full"
     if "B" in case.sizes:
-        flags["live"] = "all"
+        flags |= {"live": "all", "widths": "even"}
     meant = _MEANT.get(case.op, {})
     larger = {axis: sizes[meant.get(axis, axis)] for axis in case.sizes}
     return replace(case, sizes=larger, flags=flags)

@@ -3,6 +3,7 @@
 Flags that the layouts of rows, prompts and queries understand:
     live: "mixed" (all, none, one, some in turn), "all" or "none".
     spare: rows of nobody behind the last request.
+    widths: "ragged" or "even" (the rows shared out evenly).
     prompt: "ragged" (gaps between prompts, arena order unlike request order, the second prompt
         empty and the third one token long), "full" (the arena shared out evenly) or "empty".
     cached: part of each prompt is no query.
@@ -77,11 +78,14 @@ def stream(rng: np.random.Generator, case: Case, unread: NDArray[np.bool_]) -> d
 
 
 def rows(case: Case, rng: np.random.Generator) -> dict[str, Ints]:
-    """row_start [B + 1] of ragged widths and live [B] of a case with axes R and B."""
+    """row_start [B + 1] and live [B] of a case with axes R and B."""
     requests = case.sizes["B"]
     owned = case.sizes["R"] - int(case.flags.get("spare", 0))
-    cuts = np.sort(rng.choice(np.arange(1, owned), requests - 1, replace=False))
-    row_start = np.array([0, *cuts, owned], np.int32)
+    if case.flags.get("widths", "ragged") == "even":
+        row_start = np.arange(requests + 1, dtype=np.int32) * owned // requests
+    else:
+        cuts = np.sort(rng.choice(np.arange(1, owned), requests - 1, replace=False))
+        row_start = np.array([0, *cuts, owned], np.int32)
     width = np.diff(row_start)
     kind = case.flags.get("live", "mixed")
     if kind == "all":
