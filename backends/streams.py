@@ -1,14 +1,15 @@
 """Streams of torch, none of them handed out twice while it is held.
 
 torch has some dozens for a device and hands them out in turn. A lane that launched on the stream
-that another one records a graph on would have its launches recorded instead of run.
+that another one records a graph on would have its launches recorded instead of run. Those that were
+held before go out first: libraries keep a workspace for every stream that they have launched on.
 """
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 Thing = TypeVar("Thing")
@@ -43,6 +44,7 @@ class Streams:
     def __init__(self, make: Callable[[], Any], handle: Callable[[Any], int]) -> None:
         self._make, self.handle = make, handle
         self._held: weakref.WeakValueDictionary[int, Held] = weakref.WeakValueDictionary()
+        self._known: dict[int, Any] = {}
         self._turn = threading.Lock()
 
     def fresh(self) -> Held:
@@ -52,14 +54,22 @@ class Streams:
             RuntimeError: every stream that torch has is held.
         """
         with self._turn:
-            for _ in range(_TRIES):
-                held = Held(self._make())
-                if self._held.setdefault(self.handle(held.torch), held) is held:
+            for stream in self._candidates():
+                held, handle = Held(stream), self.handle(stream)
+                if self._held.setdefault(handle, held) is held:
+                    self._known[handle] = stream
                     return held
             raise RuntimeError(
                 f"all {len(self._held)} streams that torch has for this device are held, two by a "
                 "lane: start engines with fewer lanes, or drop those that are not used any more"
             )
+
+    def _candidates(self) -> Iterator[Any]:
+        """Those of the current device that were held once, then torch's."""
+        made = self._make()
+        yield from [one for one in self._known.values() if one.device == made.device]
+        yield made
+        yield from (self._make() for _ in range(_TRIES))
 
     def holder(self, stream: Any) -> Callable[[], Any]:
         """Gives an object for as long as the stream is held, then None; others are never let go."""

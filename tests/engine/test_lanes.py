@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -213,3 +215,24 @@ def test_batches_are_submitted_one_by_one(world: World) -> None:
         assert_close(got, want)
         with pytest.raises(InputError, match="3 requests make 2 batches"):
             recommender.lanes.submit(prepared[:3], catalogue)
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_what_is_dropped_is_freed_at_once(world: World) -> None:
+    """Graphs and buffers in cycles would keep the device's memory until Python collects."""
+    recommender = world.recommender(max_requests=2, max_programs=4)
+    found: list[weakref.ref[Any]] = []
+    for histories in (HISTORIES[:1], HISTORIES[:2]):  # of other sizes: the first four are evicted
+        recommender.recommend(histories, 9, 9)
+        found += [weakref.ref(kept) for kept in recommender.engine._kept.values()]
+    assert [program() is None for program in found] == [True] * 4 + [False] * 4
+    del recommender
+    assert not any(program() for program in found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +158,16 @@ def test_four_levels_and_a_wide_beam(tmp_path: Path) -> None:
         device = on_device(world, kv_mode=kv_mode)
         for got, one in zip(device.recommend(histories, 60, [9, 81, 130, 129]), want, strict=True):
             assert_same(beams(got), beams(one))
+
+
+def test_engines_one_after_the_other_take_no_more_memory(world: World) -> None:
+    """Libraries keep a workspace for each stream that they have launched on."""
+    gc.collect()  # what other tests left
+    used = []
+    for _ in range(4):
+        recommender = on_device(world)
+        recommender.recommend([[3], [5, 8, 1]], 9, 9)
+        rt = recommender.engine.rt
+        del recommender
+        used.append(rt.memory().used)
+    assert max(used[1:]) <= used[0]

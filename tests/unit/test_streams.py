@@ -15,8 +15,8 @@ POOL = 4
 class Pooled:
     """A new object for one of the device's few streams, as torch's are."""
 
-    def __init__(self, handle: int) -> None:
-        self.handle = handle
+    def __init__(self, handle: int, device: int = 0) -> None:
+        self.handle, self.device = handle, device
 
 
 def pool() -> Streams:
@@ -84,3 +84,23 @@ def test_generations_of_lanes_do_not_use_up_the_pool() -> None:
         lane = streams.fresh()
         assert sides(lane.torch).torch.handle != lane.torch.handle
         del lane
+
+
+def test_streams_that_were_held_go_out_before_others() -> None:
+    """Libraries keep a workspace for each: engines one after the other make do with as many."""
+    streams = pool()
+    for _ in range(POOL):
+        pair = [streams.fresh(), streams.fresh()]
+        assert {one.torch.handle for one in pair} == {0, 1}
+        del pair
+
+
+def test_a_stream_of_another_device_is_not_handed_out() -> None:
+    turn, device = itertools.count(), 0
+    streams = Streams(lambda: Pooled(next(turn), device), lambda stream: stream.handle)
+    first = streams.fresh().torch.handle
+    device = 1
+    other = streams.fresh()
+    assert (other.torch.device, other.torch.handle != first) == (1, True)
+    device = 0
+    assert streams.fresh().torch.handle == first

@@ -16,6 +16,7 @@ from xgr.engine.staged import StagedBeams
 from xgr.engine.state import BatchState, KVCache, Search
 from xgr.models.activations import Binder, Workspace
 from xgr.models.decoder import Decoder
+from xgr.models.recorded import recorded
 from xgr.ops.array import Array, Filters, Trie
 from xgr.ops.dtype import float32
 from xgr.runtime import Runtime
@@ -78,7 +79,7 @@ class Decode:
         self._forward = self._kv.forward
         self._logits = [self._part(logits, at) for at in range(len(levels))]
         self._bind()
-        self._graph = rt.capture(self._launch)
+        self._graph = recorded(rt, self._launch)
         self._trie = self._filters = None
 
     def plan(self, layout: Layout) -> None:

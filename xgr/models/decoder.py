@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 from xgr.models.activations import Activations, Binder, Workspace
 from xgr.models.parameters import Decoder
+from xgr.models.recorded import recorded
 from xgr.ops.array import Array
 from xgr.ops.dtype import float32, int32
 from xgr.runtime import Runtime
@@ -79,7 +80,7 @@ class Prefill:
         self._attend = bind("prefill_attention", **self._attention(0, every, prompts.q_start))
         self._attend_last = bind("prefill_attention", **self._attention(0, lasts, self._one_each))
         self.hidden = lasts.normed
-        self._run = rt.capture(self._launch).replay if captured else self._launch
+        self._graph = recorded(rt, self._launch) if captured else None
 
     def plan(
         self, prompt_start: Sequence[int], prompt_len: Sequence[int], tokens: Sequence[int]
@@ -90,7 +91,10 @@ class Prefill:
 
     def launch(self) -> Array:
         """Run it, as a graph where it is captured; returns `hidden`."""
-        self._run()
+        if self._graph is None:
+            self._launch()
+        else:
+            self._graph.replay()
         return self.hidden
 
     def _launch(self) -> None:
