@@ -27,6 +27,8 @@ WORK = Work(beam_width=4, prompt_tokens=9, max_requests=2)
 TINY = ("--model", "qwen3-tiny", "--random-weights", "--layers", "1")
 ASKED = ("--catalog", "random:500:3x16", "--beam-width", "4", "--prompt-tokens", "9")
 SHORT = ("--max-requests", "2", "--max-lanes", "2", "--requests", "5", "--slo-ms", "60000")
+# what an engine captures unless told
+OWN = EngineConfig().graph_tokens
 
 
 class Two(CpuBackend):
@@ -76,8 +78,8 @@ def test_a_run_names_the_best_and_goes_on(tmp_path: Path) -> None:
     said = cli(*words)
     found = json.loads(out.read_text())
     assert [(one["lanes"], one["graph_tokens"]) for one in found["settings"]] == [
-        (1, EngineConfig().graph_tokens),
-        (2, EngineConfig().graph_tokens),
+        (1, OWN),
+        (2, OWN),
     ]
     for one in found["settings"]:
         assert one["rounds"] == 2
@@ -159,7 +161,7 @@ def test_what_does_not_fit_is_refused_with_its_reason(
     assert refused["lanes"] == 2
     assert refused["reason"].startswith("2 lanes take ")
     assert "are free: give a smaller --max-requests" in refused["reason"]
-    assert f"refused: lanes=2, graph_tokens=2048: {refused['reason']}" in said
+    assert f"refused: lanes=2, graph_tokens={OWN}: {refused['reason']}" in said
     assert "the default has no figure" in said
     monkeypatch.setattr(rt.backend, "room", 0)
     with pytest.raises(InputError, match=r"no setting was measured: lanes=1, .* 0\.0 MB are free"):
@@ -196,29 +198,29 @@ def test_a_setting_that_cannot_start_is_left_out_and_tried_again(
 def test_only_what_makes_a_difference_is_tried() -> None:
     work = Work(beam_width=4, prompt_tokens=1000, max_requests=6)
     cpu = Runtime("cpu", Two())
-    assert space(cpu, work, 1).settings == [Setting(2, 2048), Setting(1, 2048)]
+    assert space(cpu, work, 1).settings == [Setting(2, OWN), Setting(1, OWN)]
     odd = space(cpu, work, 1, most_lanes=3)
-    assert odd.refused[Setting(3, 2048)] == f"lanes share the 2 cores of {cpu.backend.device}"
+    assert odd.refused[Setting(3, OWN)] == f"lanes share the 2 cores of {cpu.backend.device}"
     # batches of 1, 2, 3, 4 and 6 requests have 1024, 2016, 3008, 4000 and 6016 tokens
     found = space(Runtime("cpu", Apart()), work, 1, most_lanes=2)
-    assert found.settings[0] == Setting(1, 2048)
+    assert found.settings[0] == Setting(1, OWN)
     assert sorted(found.settings) == [
-        Setting(lanes, tokens) for lanes in (1, 2) for tokens in (0, 1024, 2048, 4096, 8192)
+        Setting(lanes, tokens) for lanes in (1, 2) for tokens in (0, 1024, 2048, 4096, OWN)
     ]
     assert {one.lanes for one in space(Runtime("cpu", Apart()), work, 1).settings} == {1, 2, 3, 4}
     short = replace(work, prompt_tokens=100)
     tokens = {one.graph_tokens for one in space(Runtime("cpu", Apart()), short, 1).settings}
     # the default captures all of them
-    assert tokens == {0, 128, 256, 512, 2048}
+    assert tokens == {0, 128, 256, 512, OWN}
 
 
 def test_prefills_are_captured_as_a_setting_says(tmp_path: Path) -> None:
     rt = Runtime("cpu", Apart())
     model, of = loaded(rt), space(rt, WORK, 1, most_lanes=1)
-    assert {one.graph_tokens for one in of.settings} == {0, 2048}
+    assert {one.graph_tokens for one in of.settings} == {0, OWN}
     found = run.tune(rt, model, asked(), of, tmp_path / "rows.jsonl", 60, rounds=1)
     table = result.result(found.head, found.rows, of, default(rt), 1)
-    assert [one["graph_tokens"] for one in table["settings"]] == [0, 2048]
+    assert [one["graph_tokens"] for one in table["settings"]] == [0, OWN]
     assert table["best"]["latency"]["spread"] is None
 
 

@@ -48,7 +48,7 @@ class EngineConfig:
     max_tokens: int = 8192
     max_rows: int = 4096
     max_requests: int = 8
-    graph_tokens: int = 2048
+    graph_tokens: int = 16384
     max_programs: int = 96
     filter_capacity: int = 65536
     filter_masks: int = 8
