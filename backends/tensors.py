@@ -35,7 +35,7 @@ def allocated(make: Callable[[], torch.Tensor]) -> torch.Tensor:
     try:
         return make()
     except (RuntimeError, TypeError) as error:
-        said, *_ = str(error).splitlines()
+        said = str(error).partition("\n")[0]
         if isinstance(error, torch.OutOfMemoryError) or any(one in said.lower() for one in _FULL):
             raise MemoryError(said) from error
         raise

@@ -163,8 +163,8 @@ def measure_memory(session: Session) -> None:
     decoder = session.load(scale.large)
     ledger.note("weights")
     grown = {}
-    for width in (scale.widths[-1], scale.widths[0]):
-        # libraries keep workspaces for the streams of an engine that is gone
+    # the first leaves what libraries keep for its streams and threads, which the others find there
+    for width in (scale.widths[0], scale.widths[-1], scale.widths[0]):
         before = session.rt.memory().used
         work = Work(width, scale.prompt_tokens, max_requests=1)
         server = session.server(decoder, scale.large, work, normalize="level")

@@ -251,9 +251,9 @@ class Runtime:
         optional = {a.name: whole.flag(a.name) for a in declared.args if a.optional}
         return Problem.of(op, whole.dtype, optional, **sizes)
 
-    def _full(self, shape: Sequence[int], kind: str, error: MemoryError) -> OutOfMemory:
+    def _full(self, shape: tuple[int, ...], kind: str, error: MemoryError) -> OutOfMemory:
         return OutOfMemory(
-            f"{self.device} has no room for an array of shape {tuple(shape)} in {kind} ({error}): "
+            f"{self.device} has no room for an array of shape {shape} in {kind} ({error}): "
             "free memory of the device, or take a smaller model, dtype or limits of the engine"
         )
 
@@ -268,7 +268,7 @@ class Runtime:
         try:
             return self.backend.empty(shape, dtype)
         except MemoryError as error:
-            raise self._full(shape, dtype.name, error) from error
+            raise self._full(tuple(shape), dtype.name, error) from error
 
     def upload(self, host: Any, dtype: DType | None = None) -> Array:
         """Copy of a host array or nested sequence.
@@ -279,9 +279,10 @@ class Runtime:
         try:
             return self.backend.upload(host, dtype)
         except MemoryError as error:
+            import numpy as np  # xgr itself is imported without it
+
             kind = getattr(dtype or getattr(host, "dtype", None), "name", "its dtype")
-            shape = getattr(host, "shape", (len(host),))
-            raise self._full(shape, kind, error) from error
+            raise self._full(np.shape(host), kind, error) from error
 
     def write(self, target: Array, host: Any) -> None:
         """Copy host values into an array or view."""

@@ -90,7 +90,12 @@ class CpuBackend(Backend):
 
     def empty(self, shape: Sequence[int], dtype: DType) -> NDArray[Any]:
         """np.empty."""
-        return np.empty(tuple(shape), NUMPY_TYPES[dtype.name])
+        try:
+            return np.empty(tuple(shape), NUMPY_TYPES[dtype.name])
+        except (OverflowError, ValueError) as error:  # more than can be counted
+            if min(shape, default=0) < 0:
+                raise
+            raise MemoryError(str(error)) from error
 
     def upload(self, host: Any, dtype: DType | None = None) -> NDArray[Any]:
         """A contiguous copy; of lists, int32 where all values are integers, else float32.

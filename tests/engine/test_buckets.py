@@ -6,6 +6,7 @@ import pytest
 
 from tests.engine.world import World
 from xgr.backends.null.backend import NullBackend
+from xgr.engine.config import EngineConfig
 from xgr.engine.layout import arena_bucket, lay_out
 from xgr.engine.request import Request
 
@@ -46,3 +47,7 @@ def test_kernels_are_chosen_for_the_prompts_of_the_batch_not_for_the_arena(world
     small, both = sorted(told, key=len)
     assert small == (32, 32)
     assert both == (96, 32, 96)
+
+
+def test_an_engine_as_it_comes_captures_every_prefill() -> None:
+    assert EngineConfig().graph_tokens >= EngineConfig().max_tokens

@@ -227,12 +227,13 @@ def no_collector() -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_collector")
 def test_what_is_dropped_is_freed_at_once(world: World) -> None:
-    """Graphs and buffers in cycles would keep the device's memory until Python collects."""
+    """Graphs, buffers and workspaces in cycles would keep memory until Python collects."""
     recommender = world.recommender(max_requests=2, max_programs=4)
     found: list[weakref.ref[Any]] = []
     for histories in (HISTORIES[:1], HISTORIES[:2]):  # of other sizes: the first four are evicted
         recommender.recommend(histories, 9, 9)
         found += [weakref.ref(kept) for kept in recommender.engine._kept.values()]
-    assert [program() is None for program in found] == [True] * 4 + [False] * 4
+    assert [one() is None for one in found] == [True] * 4 + [False] * 4
+    found += [weakref.ref(recommender.engine), weakref.ref(recommender.engine.rt)]
     del recommender
-    assert not any(program() for program in found)
+    assert not any(one() for one in found)

@@ -16,7 +16,8 @@ from xgr import bfloat16, float16, float32, int32, runtime
 from xgr.backends.cpu_ref.backend import CpuBackend
 from xgr.backends.host import NUMPY_TYPES
 from xgr.errors import InputError, OutOfMemory
-from xgr.ops.dtype import DTYPES, float64, int64, uint32
+from xgr.ops.dtype import DTYPES, DType, float64, int64, uint32
+from xgr.runtime import Runtime
 
 RT = runtime("cpu")
 
@@ -245,6 +246,24 @@ def test_the_probe_says_what_serves() -> None:
     assert CpuBackend().cores >= 1
 
 
-def test_memory_that_cannot_be_had_is_said() -> None:
+@pytest.mark.parametrize("shape", [(1 << 50,), (1 << 62, 4), (10**30,)])
+def test_memory_that_cannot_be_had_is_said(shape: tuple[int, ...]) -> None:
     with pytest.raises(OutOfMemory, match=r"cpu has no room for an array of shape .* in float32"):
-        RT.empty((1 << 50,), float32)
+        RT.empty(shape, float32)
+
+
+def test_a_wrong_shape_is_no_want_of_memory() -> None:
+    with pytest.raises(ValueError, match="negative dimensions"):
+        RT.empty((-1,), float32)
+
+
+@pytest.mark.parametrize(
+    ("host", "shape"), [(3, r"\(\)"), ([1, 2], r"\(2,\)"), (np.zeros((2, 3)), r"\(2, 3\)")]
+)
+def test_so_is_a_copy_that_has_no_room(host: Any, shape: str) -> None:
+    class Full(CpuBackend):
+        def upload(self, host: Any, dtype: DType | None = None) -> Any:
+            raise MemoryError("it is full")
+
+    with pytest.raises(OutOfMemory, match=rf"an array of shape {shape} in .* \(it is full\)"):
+        Runtime("cpu", Full()).upload(host)

@@ -122,7 +122,8 @@ def environment() -> dict[str, Any]:
             "cores": _cores(),
             "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         },
-        "os": f"{platform.system()} {platform.release()}",
+        # the builds of a release name images, and perhaps a host
+        "os": f"{platform.system()} {platform.release().partition('-')[0]}",
         "python": platform.python_version(),
         "packages": {
             "xgr": __version__,

@@ -32,8 +32,9 @@ class EngineConfig:
         max_tokens: prompt tokens of one batch (the KV arena), granule padding included.
         max_rows: beams of one batch.
         max_requests: requests of one batch.
-        graph_tokens: prefills of at most this many packed tokens are captured as graphs; longer
-            ones, whose launches take the device longer than the host, are launched one by one.
+        graph_tokens: prefills of at most this many packed tokens are captured as graphs, which
+            takes the host about two launches of them; longer ones keep the device busy for longer
+            than the host needs, and are launched one by one.
         max_programs: buffers and graphs of buckets that are kept at once.
         filter_capacity: filter nodes of one batch and level.
         filter_masks: registered filters that may be on the device at once.
