@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks._command import drawable, run_main, writable
 from xgr import Problem, Runtime, runtime
-from xgr.bench import record
+from xgr.bench import plot, record
 from xgr.cli.output import print_table
 from xgr.tuner import space
 from xgr.tuner.measure import Bench
@@ -149,7 +149,7 @@ def draw(found: Sequence[Mapping[str, Any]], fixed: int, path: Path) -> None:
         axes.set(xlabel="SMs of the shared stage", ylabel="us")
         if at == 0:
             axes.legend(fontsize="small")
-    figure.savefig(path)
+    plot.save(figure, path)
 
 
 def _us(bench: Bench, one: space.Candidate) -> float:

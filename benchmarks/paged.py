@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._command import drawable, run_main, writable
-from xgr.bench import record, synthetic
+from xgr.bench import plot, record, synthetic
 from xgr.bench.engine import EngineServer, Work, latency, start_lanes
 from xgr.catalog.synthetic import random_catalogue
 from xgr.cli.output import print_table
@@ -358,7 +358,7 @@ def draw(path: Path, results: Mapping[str, Any], scale: Scale) -> None:
             axes.set_xscale("log", base=2)
             axes.set_ylim(bottom=0)
             axes.legend()
-    figure.savefig(path)
+    plot.save(figure, path)
 
 
 def _graph_us(rt: Runtime, run: Callable[[], None], repeats: int) -> float:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from xgr.bench import plot as plots
-from xgr.errors import InputError
 from xgr.ops import specs
 from xgr.registry.table import MODELLED, mismatch, parse
 
@@ -79,13 +78,11 @@ def plot(tables: Sequence[Table], path: Path) -> None:
             cannot be written.
     """
     plots.check(path)
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     judged = [table for table in tables if table["held_out"] is not None]
-    figure, axes = pyplot.subplots(figsize=(2 + 2.2 * max(1, len(judged)), 3.6))
+    figure = Figure(figsize=(2 + 2.2 * max(1, len(judged)), 3.6))
+    axes = figure.subplots()
     for number, (way, shown) in enumerate(WAYS.items()):
         places = [at + 0.25 * (number - 1) for at in range(len(judged))]
         mean = [100 * table["held_out"][way]["mean"] for table in judged]
@@ -96,9 +93,4 @@ def plot(tables: Sequence[Table], path: Path) -> None:
     axes.set_ylabel("regret on held-out problems (%)")
     axes.legend(fontsize="small")
     figure.tight_layout()
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error}") from error
-    finally:
-        pyplot.close(figure)
+    plots.save(figure, path)

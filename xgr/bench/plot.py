@@ -66,6 +66,15 @@ def plot(
     figure.suptitle(title)
     for at, draw in enumerate(panels):
         draw(figure.add_subplot(1, len(panels), at + 1))
+    save(figure, path)
+
+
+def save(figure: Any, path: Path | str) -> None:
+    """Write a figure of matplotlib.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
     try:
         figure.savefig(path)
     except OSError as error:

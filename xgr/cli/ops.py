@@ -70,10 +70,9 @@ def perf(
     elsewhere they are the clock's.
     """
     options.check_positive({"--budget": budget})
-    entries = _matching(table(op, backend, kernel, pattern, cases=perf_cases))
     found: list[Row] = []
     refused: dict[str, str] = {}
-    for entry in entries:
+    for entry in _matching(table(op, backend, kernel, pattern, cases=perf_cases)):
         rt = runtime_of(entry.device)
         if isinstance(rt, str):
             refused[entry.device] = rt

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from xgr.conformance.prepared import Prepared
+from xgr.conformance.prepared import Prepared, has_values
 from xgr.errors import Unsupported
 from xgr.ops import specs
 from xgr.ops.spec import Case
@@ -82,10 +82,10 @@ def measure(rt: Runtime, kernel: str | None, case: Case, budget: float = 0.5) ->
         Unsupported: the kernel cannot run it, or computes nothing.
     """
     declared = specs()[case.op]
+    if not has_values(rt):
+        raise Unsupported(f"{rt.device} has shapes only: there is nothing to time")
     host = declared.build(case)
     prepared = Prepared(rt, kernel, declared, case, host)
-    if not prepared.has_values:
-        raise Unsupported(f"{rt.device} has shapes only: there is nothing to time")
     prepared.plan(host)
     timings = prepared.timings(budget)
     seconds = statistics.median(timings)

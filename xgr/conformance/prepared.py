@@ -42,7 +42,7 @@ class Prepared:
         self._laid = self._lay()
         chosen = self._bound.choice.kernel
         self.deterministic = declared.deterministic and (chosen is None or chosen.deterministic)
-        self.has_values = _has_values(rt)
+        self.has_values = has_values(rt)
 
     def launch(self) -> Values:
         """Outputs of a launch on fresh arguments; empty where arrays have no values."""
@@ -56,11 +56,10 @@ class Prepared:
         Where launches run by themselves it is the device's time, on arguments that are not in its
         caches. Elsewhere it is the clock's, of one launch after the other.
         """
-        self._laid.reset()
         if not on_device(self._runtime):
             return self._called(budget)
         sets = [self._laid, *(self._lay() for _ in range(set_count(self._touched) - 1))]
-        for laid in sets[1:]:
+        for laid in sets:
             laid.reset()
         self._runtime.synchronize()
         stream = self._runtime.stream()
@@ -75,7 +74,7 @@ class Prepared:
 
     def _called(self, budget: float) -> list[float]:
         found: list[float] = []
-        self._bound(**self._laid.arguments)
+        self.launch()
         end = time.perf_counter() + budget
         while not found or time.perf_counter() < end:
             self._runtime.synchronize()
@@ -121,7 +120,7 @@ class _Owner:
         return bound(choice, choice.kernel.build(choice.problem, context))
 
 
-def _has_values(rt: Runtime) -> bool:
+def has_values(rt: Runtime) -> bool:
     """Whether arrays hold values at all; a backend of shapes only is held to those."""
     try:
         rt.fetch(rt.empty((1,), float32))

@@ -28,7 +28,7 @@ from xgr.engine.request import Prepared, Request
 from xgr.engine.results import Outcome, Results
 from xgr.engine.state import BatchState, Found, KVCache
 from xgr.errors import InputError
-from xgr.models.activations import Activations, Binder, Workspace
+from xgr.models.activations import Activations, Workspace
 from xgr.models.decoder import Decoder, Prefill
 from xgr.ops.array import Array
 from xgr.ops.dtype import float32, int32
@@ -277,10 +277,9 @@ class Engine:
         if list(ids) == list(range(low, high + 1)):
             return Level(tokens, self.decoder.head[low : high + 1], constrained)
         head = rt.empty((len(ids), c.hidden_size), self.decoder.dtype)
+        rows = {"ids": tokens, "table": self.decoder.head, "out": head}
         # not by the op's name: a runtime that keeps what it is called for is in a cycle
-        Binder(rt)("embed", ids=tokens, table=self.decoder.head, out=head)(
-            ids=tokens, table=self.decoder.head, out=head
-        )
+        rt.bind("embed", rt.problem("embed", **rows))(**rows)
         return Level(tokens, head, constrained)
 
     def _check_catalogue(self, catalogue: Catalogue) -> None:
