@@ -16,7 +16,8 @@ from xgr.ops.array import Array
 from xgr.ops.dtype import MODEL_DTYPES, DType
 from xgr.ops.spec import OpSpec, Problem
 from xgr.registry import discover
-from xgr.registry.bind import Bound, BoundContext, bound, compose
+from xgr.registry.bind import Bound, BoundContext, bound
+from xgr.registry.compose import compose, parts_of
 from xgr.registry.convenience import CAPACITY, convenience
 from xgr.registry.explain import Explanation
 from xgr.registry.recent import Recent
@@ -155,10 +156,32 @@ class Runtime:
         key = (problem, kernel)
         kept = self._bound.get(key)
         if kept is None or problem.op != op:
-            kept = self._bound.keep(key, self._build(self._select(op, problem, kernel)))
+            kept = self._bound.keep(key, self._build(self.choose(op, problem, kernel)))
         else:
             kept.at = self._bound.tick()
         return kept.value
+
+    def choose(self, op: str, problem: Problem, kernel: str | None = None) -> Choice:
+        """How a bind would choose; nothing is built.
+
+        Raises:
+            InputError, Unsupported: as `bind`.
+        """
+        declared = _declared(op)
+        if problem.op != op:
+            raise InputError(f"{op} was given a problem of {problem.op!r}")
+        declared.check(problem)
+        return select(
+            declared,
+            problem,
+            self._kernels[problem.op],
+            arch=self.backend.arch,
+            cores=self.backend.cores,
+            argument=kernel,
+            env=self._settings.kernels,
+            tables=self._tables,
+            deterministic=self._settings.deterministic,
+        )
 
     def choices(self) -> list[Choice]:
         """How the kernel of every op that is bound now was chosen."""
@@ -169,8 +192,9 @@ class Runtime:
         return replace(self._explain(op, problem, kernel), refused_tables=self._tables.refused)
 
     def _explain(self, op: str, problem: Problem, kernel: str | None = None) -> Explanation:
-        choice = self._select(op, problem, kernel)
-        parts = [self._explain(p, self._part(p, problem)) for p in choice.parts]
+        choice = self.choose(op, problem, kernel)
+        posed = parts_of(problem) if choice.parts else ()
+        parts = [self._explain(part.op, part) for part in posed]
         tuned = (op, problem.dtype) in self._tables.by_key
         outline = None
         if choice.kernel is not None:
@@ -220,36 +244,11 @@ class Runtime:
                 raise InputError(f"{declared.name}: {arg.name} is {given}, need {need}")
         return replace(problem, dtype=model or problem.dtype)
 
-    def _select(self, op: str, problem: Problem, kernel: str | None) -> Choice:
-        declared = _declared(op)
-        if problem.op != op:
-            raise InputError(f"{op} was given a problem of {problem.op!r}")
-        declared.check(problem)
-        return select(
-            declared,
-            problem,
-            self._kernels[problem.op],
-            arch=self.backend.arch,
-            cores=self.backend.cores,
-            argument=kernel,
-            env=self._settings.kernels,
-            tables=self._tables,
-            deterministic=self._settings.deterministic,
-        )
-
     def _build(self, choice: Choice) -> Bound:
         context = BoundContext(self, choice.config)
         if choice.kernel is None:
             return bound(choice, compose(choice, context))
         return bound(choice, choice.kernel.build(choice.problem, context))
-
-    @staticmethod
-    def _part(op: str, whole: Problem) -> Problem:
-        declared = spec(op)
-        axes = {a for arg in declared.args for a in arg.axis_names} - set(declared.derived)
-        sizes = {k: v for k, v in whole.sizes.items() if k in axes}
-        optional = {a.name: whole.flag(a.name) for a in declared.args if a.optional}
-        return Problem.of(op, whole.dtype, optional, **sizes)
 
     def _full(self, shape: tuple[int, ...], kind: str, error: MemoryError) -> OutOfMemory:
         return OutOfMemory(

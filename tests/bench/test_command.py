@@ -16,6 +16,7 @@ from xgr.errors import BackendMissing
 
 EVERY = sorted(path.stem for path in (ROOT / "benchmarks").glob("[!_]*.py"))
 ON_A_GPU = ("attention", "beam_step", "core_groups", "cuda_parity", "engine", "kv_reorder",
+            "linear_swiglu",
             "paged", "plain_ops", "prefill_attention")  # fmt: skip
 
 

@@ -58,12 +58,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_model(tmp_path_factory.mktemp("decoder"))
 
 
-@pytest.mark.parametrize("behind", [False, True])
+@pytest.mark.parametrize("gate", ["before", "behind in one launch", "behind in two"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_hidden_states_equal_transformers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, family: str, behind: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, family: str, gate: str
 ) -> None:
+    behind = gate != "before"
     monkeypatch.setattr(type(RT.backend), "norms_behind", behind)
+    monkeypatch.setattr(RT, "_kernels", {**RT._kernels})
+    if gate == "behind in two":
+        RT._kernels["linear_swiglu"] = []
     tiny_model(tmp_path, family)
     decoder = Decoder.load(RT, tmp_path)
     config = decoder.config

@@ -15,7 +15,8 @@ from xgr.errors import ValueReadError
 from xgr.ops.array import Array
 from xgr.ops.dtype import DType, float32
 from xgr.ops.spec import Case, OpSpec, Problem, Values
-from xgr.registry.bind import Bound, BoundContext, bound, compose
+from xgr.registry.bind import Bound, BoundContext, bound
+from xgr.registry.compose import compose
 from xgr.runtime import Runtime
 
 

@@ -32,6 +32,14 @@ class Binder:
         """The bound op; outputs may be left out of `arguments` only if they fix no axis."""
         return self._rt.bind(op, self._rt.problem(op, **arguments))
 
+    def whole(self, op: str, **arguments: Any) -> Bound | None:
+        """The bound op where the device has a kernel for it; None where it is made of others.
+
+        Those would have a workspace of their own for every number of rows that is bound.
+        """
+        problem = self._rt.problem(op, **arguments)
+        return None if self._rt.choose(op, problem).parts else self._rt.bind(op, problem)
+
 
 class Workspace:
     """Memory of a forward's activations, asked for once; forwards that never overlap share it.
@@ -177,8 +185,10 @@ class _NormsBehind:
         layer = decoder.layers[0]
         self._qkv = bind("linear", **self._product(layer.qkv, "qkv"))
         self._output = bind("linear_add", **self._added("flat", layer.output))
-        self._up = bind("linear", **self._product(layer.gate_up, "gate_up"))
-        self._swiglu = bind("normed_swiglu", **self._gate())
+        self._fused = bind.whole("linear_swiglu", **self._fused_gate(layer.gate_up))
+        if self._fused is None:
+            self._up = bind("linear", **self._product(layer.gate_up, "gate_up"))
+            self._swiglu = bind("normed_swiglu", **self._gate())
         self._down = bind("linear_add", **self._added("gated", layer.down))
         self._norm = bind("rms_norm", **self._last())
 
@@ -188,8 +198,11 @@ class _NormsBehind:
     def transform(self, index: int) -> None:
         layer = self._decoder.layers[index]
         self._output(**self._added("flat", layer.output))
-        self._up(**self._product(layer.gate_up, "gate_up"))
-        self._swiglu(**self._gate())
+        if self._fused is None:
+            self._up(**self._product(layer.gate_up, "gate_up"))
+            self._swiglu(**self._gate())
+        else:
+            self._fused(**self._fused_gate(layer.gate_up))
         self._down(**self._added("gated", layer.down))
 
     def finish(self) -> None:
@@ -205,6 +218,10 @@ class _NormsBehind:
         part, eps = self._part, self._decoder.config.rms_norm_eps
         rows = {"gate_up": part["gate_up"], "hidden": part["hidden"], "out": part["gated"]}
         return rows | {"eps": eps}
+
+    def _fused_gate(self, weight: Array) -> dict[str, Any]:
+        part, eps = self._part, self._decoder.config.rms_norm_eps
+        return {"x": part["hidden"], "weight": weight, "out": part["gated"], "eps": eps}
 
     def _last(self) -> dict[str, Any]:
         decoder, part = self._decoder, self._part

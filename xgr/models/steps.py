@@ -100,16 +100,14 @@ def decode_step(
     yield Step("query, key and value", linear(a["h"], heads + 2 * a["G"] * a["d"]), layers)
     yield Step("rotation and K/V write", of("rope_kv", turned, norms), layers)
     yield Step("attention", of("staged_attention", "R H G d T S B", follows), layers)
-    up = Step("gate and up", linear(a["h"], 2 * a["I"]), layers)
     if norms_behind:
         yield Step("output projection, added", added(heads), layers)
-        yield up
-        yield Step("norm and gate", of("normed_swiglu", "I h", N=rows), layers)
+        yield Step("gate and up, norm and gate", of("linear_swiglu", "I h", N=rows), layers)
         yield Step("down, added", added(a["I"]), layers)
     else:
         yield Step("output projection", linear(heads, a["h"]), layers)
         yield Step("norm of the MLP, attention added", norm(True), layers)
-        yield up
+        yield Step("gate and up", linear(a["h"], 2 * a["I"]), layers)
         yield Step("gate", of("swiglu", "I", N=rows), layers)
         yield Step("down", linear(a["I"], a["h"]), layers)
     yield Step("final norm", norm(not norms_behind))

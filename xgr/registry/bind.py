@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from xgr.ops.array import Array
-from xgr.ops.dtype import DType, dtype, float32
+from xgr.ops.dtype import DType
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Launcher
 from xgr.registry.select import Choice
@@ -76,60 +76,3 @@ class BoundContext:
     def bind(self, op: str, problem: Problem) -> Bound:
         """Another op of the same backend."""
         return self._owner.bind(op, problem)
-
-
-def compose(choice: Choice, context: BoundContext) -> Launcher:
-    """Staged attention from its stages, for backends that have no fused kernel."""
-    if choice.problem.op != "staged_attention":
-        raise NotImplementedError(f"{choice.problem.op} has no composition")
-    return _StagedAttention(choice.problem, context)
-
-
-class _StagedAttention:
-    def __init__(self, problem: Problem, context: BoundContext) -> None:
-        a, ancestors = problem.sizes, problem.flag("ancestors")
-        rows = {"R": a["R"], "H": a["H"], "d": a["d"]}
-        kind = problem.dtype
-        shared = {**rows, "T": a["T"], "G": a["G"], "B": a["B"]}
-        unshared = {**rows, "S": a["S"], "G": a["G"], "B": a["B"]}
-        flags = {"ancestors": ancestors, "bias": False}
-        self._shared = context.bind(
-            "shared_attention", Problem.of("shared_attention", kind, **shared)
-        )
-        self._unshared = context.bind(
-            "unshared_attention", Problem.of("unshared_attention", kind, flags, **unshared)
-        )
-        self._merge = context.bind("merge_attention", Problem.of("merge_attention", kind, **rows))
-        shape = (a["R"], a["H"], a["d"])
-        self._outs = [context.empty(shape, dtype(kind)) for _ in range(2)]
-        self._lses = [context.empty(shape[:2], float32) for _ in range(2)]
-        self.plan = self._shared.plan
-
-    def __call__(
-        self,
-        *,
-        q: Array,
-        k: Array,
-        v: Array,
-        k_unshared: Array,
-        v_unshared: Array,
-        prompt_start: Array,
-        prompt_len: Array,
-        row_start: Array,
-        live: Array,
-        step: int,
-        scale: float,
-        out: Array,
-        lse: Array,
-        ancestors: Array | None = None,
-    ) -> None:
-        outs, lses = self._outs, self._lses
-        self._shared(
-            q=q, k=k, v=v, prompt_start=prompt_start, prompt_len=prompt_len,
-            row_start=row_start, live=live, scale=scale, out=outs[0], lse=lses[0],
-        )  # fmt: skip
-        self._unshared(
-            q=q, k=k_unshared, v=v_unshared, row_start=row_start, live=live, ancestors=ancestors,
-            bias=None, step=step, scale=scale, out=outs[1], lse=lses[1],
-        )  # fmt: skip
-        self._merge(outs=outs, lses=lses, out=out, lse=lse)

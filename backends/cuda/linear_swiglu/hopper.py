@@ -1,0 +1,53 @@
+"""linear_swiglu for sm_90 in Gluon: the launch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+from xgr.backends.cuda.device import multiprocessors
+from xgr.backends.cuda.linear_swiglu.hopper_kernel import hopper_gate_kernel
+from xgr.backends.cuda.linear_swiglu.tiles import ALIGNED, BLOCK, ROWS, choose
+from xgr.errors import Reason, Unsupported
+from xgr.ops.spec import Problem
+from xgr.registry.kernel import Context, Launcher
+
+
+def build(problem: Problem, context: Context) -> Launcher:
+    """Choose tiles; there is no workspace."""
+    a = problem.sizes
+    cores = multiprocessors()
+    tiles = choose(problem, cores, context.config)
+    grid = (min(tiles.count(problem), cores),)
+    element = {"bfloat16": gl.bfloat16, "float16": gl.float16}[problem.dtype]
+    block = [BLOCK, BLOCK]
+    layout = gl.NVMMASharedLayout.get_default_for(block, element)
+    sizes = -(-a["N"] // ROWS), -(-a["I"] // tiles.columns), -(-a["h"] // BLOCK), a["h"], a["I"]
+
+    def described(name: str, tensor: torch.Tensor) -> Any:
+        row, column = tensor.stride()
+        if column != 1 or row % ALIGNED or tensor.data_ptr() % 16:
+            raise _refused(name, tensor)
+        return TensorDescriptor(tensor, list(tensor.shape), [row, 1], block, layout)
+
+    def linear_swiglu(
+        *, x: torch.Tensor, weight: torch.Tensor, out: torch.Tensor, eps: float
+    ) -> None:
+        if not x.shape[0]:
+            return
+        hopper_gate_kernel[grid](
+            described("x", x), described("weight", weight), described("out", out), *sizes, eps,
+            WIDE=tiles.wide, SLIM=tiles.slim, STAGES=tiles.stages, num_warps=4,
+        )  # fmt: skip
+
+    return linear_swiglu
+
+
+def _refused(name: str, tensor: torch.Tensor) -> Unsupported:
+    got = f"{list(tensor.stride())} from {tensor.data_ptr() % 16} bytes on"
+    hint = f"pass {name}.contiguous(), or kernel='composed'"
+    reason = Reason("strides", got, "rows that begin at multiples of 16 bytes", hint)
+    return Unsupported(f"{name} cannot be copied by hardware", [("cuda.hopper", reason)])
