@@ -82,7 +82,7 @@ def measure(rt: Runtime, problem: Problem, kernel: str, fused: str) -> dict[str,
             else:
                 share = one.config[SHARE]
                 divided[share] = min(us, divided.get(share, math.inf))
-    choice = rt.explain(OP, problem).choice
+    choice = rt.choose(OP, problem)
     chosen = choice.kernel.name if choice.kernel is not None else "composed"
     taken = space.Candidate(chosen, choice.config)
     return {

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +19,7 @@ from xgr.ops.dtype import MODEL_DTYPES, DType
 from xgr.ops.spec import OpSpec, Problem
 from xgr.registry import discover
 from xgr.registry.bind import Bound, BoundContext, bound
-from xgr.registry.compose import compose, parts_of
+from xgr.registry.compose import compose, naming, parts_of
 from xgr.registry.convenience import CAPACITY, convenience
 from xgr.registry.explain import Explanation
 from xgr.registry.recent import Recent
@@ -87,6 +89,7 @@ class Runtime:
         self.backend = backend
         self._bound: Recent[tuple[Problem, str | None], Bound] = Recent(KEPT)
         self._quick: list[Recent[Any, Bound]] = []
+        self._scratch: dict[str, Array] = {}
         self._settings = env.read()
         for op in self._settings.kernels:
             _declared(op, "XGR_KERNEL: ")
@@ -119,7 +122,7 @@ class Runtime:
         other = copy.copy(self)
         for op in specs():
             other.__dict__.pop(op, None)  # calls by name would fill this runtime's caches
-        other._bound, other._quick = Recent(KEPT), []
+        other._bound, other._quick, other._scratch = Recent(KEPT), [], {}
         other._kernels = {op: list(kernels) for op, kernels in self._kernels.items()}
         return other
 
@@ -162,10 +165,11 @@ class Runtime:
         return kept.value
 
     def choose(self, op: str, problem: Problem, kernel: str | None = None) -> Choice:
-        """How a bind would choose; nothing is built.
+        """How a bind would choose; nothing is built, nor are the parts of a composition looked at.
 
         Raises:
-            InputError, Unsupported: as `bind`.
+            InputError: as `bind`.
+            Unsupported: no kernel can run it and it is made of no others, or the forced one cannot.
         """
         declared = _declared(op)
         if problem.op != op:
@@ -194,7 +198,8 @@ class Runtime:
     def _explain(self, op: str, problem: Problem, kernel: str | None = None) -> Explanation:
         choice = self.choose(op, problem, kernel)
         posed = parts_of(problem) if choice.parts else ()
-        parts = [self._explain(part.op, part) for part in posed]
+        with naming(problem) if posed else nullcontext():
+            parts = [self._explain(part.op, part) for part in posed]
         tuned = (op, problem.dtype) in self._tables.by_key
         outline = None
         if choice.kernel is not None:
@@ -268,6 +273,21 @@ class Runtime:
             return self.backend.empty(shape, dtype)
         except MemoryError as error:
             raise self._full(tuple(shape), dtype.name, error) from error
+
+    def scratch(self, shape: Sequence[int], dtype: DType) -> Array:
+        """Uninitialised array in memory that bound ops of this runtime share, one launch at a time.
+
+        It grows by doubling; what has been given stays where it is.
+
+        Raises:
+            OutOfMemory: the device has no room for it.
+        """
+        size, held = math.prod(shape), self._scratch.get(dtype.name)
+        if held is None or held.shape[0] < size:
+            held = self.empty((1 << max(size - 1, 0).bit_length(),), dtype)
+            self._scratch[dtype.name] = held
+        given: Array = held[:size].reshape(tuple(shape))
+        return given
 
     def upload(self, host: Any, dtype: DType | None = None) -> Array:
         """Copy of a host array or nested sequence.

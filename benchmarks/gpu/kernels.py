@@ -32,8 +32,8 @@ def named(rt: Runtime, op: str, name: str) -> Kernel:
 
 
 def chosen(rt: Runtime, problem: Problem) -> str:
-    """The kernel that a bind chooses, "composed" where the op's stages stand in."""
-    kernel = rt.bind(problem.op, problem).choice.kernel
+    """The kernel that a bind chooses, "composed" where others stand in for the op."""
+    kernel = rt.choose(problem.op, problem).kernel
     return "composed" if kernel is None else kernel.name
 
 

@@ -24,12 +24,13 @@ def test_tiles_leave_few_cores_idle(rows: int, columns: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "problem", [*map(mlp, (0, 1, 128, 512, 1536)), mlp(512, h=2048, size=6144)], ids=str
+    "problem",
+    [*map(mlp, (0, 1, 128, 512, 1536)), mlp(512, h=2048, size=6144), mlp(4, size=0)],
+    ids=str,
 )
 def test_rounds_that_leave_many_idle_are_left_to_the_parts(problem: Problem) -> None:
     (reason,) = KERNEL.auto(problem)
     assert "the product and the gate are faster" in str(reason)
-    assert not KERNEL.unsupported(problem, "sm_90")
 
 
 @pytest.mark.parametrize(
@@ -40,10 +41,12 @@ def test_rounds_that_leave_many_idle_are_left_to_the_parts(problem: Problem) -> 
         (mlp(1024, h=1028), "sm_90"),
         (mlp(1024, size=3076), "sm_90"),
         (mlp(1024, h=56), "sm_90"),
+        (mlp(1024, h=0), "sm_90"),
     ],
 )
 def test_what_it_does_not_take(problem: Problem, arch: str) -> None:
     assert KERNEL.unsupported(problem, arch)
+    list(KERNEL.auto(problem))  # which is asked all the same
 
 
 def test_a_config_names_columns() -> None:

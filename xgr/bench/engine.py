@@ -149,9 +149,7 @@ class EngineServer:
             kernel, op = choice.kernel, choice.problem.op
             name = kernel.name if kernel is not None else "composed"
             names.setdefault(op, set()).add(name)
-            forced = choice.source == "XGR_KERNEL" or (
-                kernel is not None and tuple(kernel.auto(choice.problem))
-            )
+            forced = choice.forced or (kernel is not None and tuple(kernel.auto(choice.problem)))
             if forced and not allow_forced:
                 raise InputError(
                     f"{op} ran on {name} ({choice.source}), which is not the kernel by default: "

@@ -113,8 +113,10 @@ class _Owner:
         self.workspaces.append(guarded)
         return guarded.view
 
+    scratch = empty
+
     def bind(self, op: str, problem: Problem, kernel: str | None = None) -> Bound:
-        choice = self._runtime.explain(op, problem, kernel).choice
+        choice = self._runtime.choose(op, problem, kernel)
         context = BoundContext(self, choice.config)
         if choice.kernel is None:
             return bound(choice, compose(choice, context))

@@ -33,12 +33,13 @@ class Binder:
         return self._rt.bind(op, self._rt.problem(op, **arguments))
 
     def whole(self, op: str, **arguments: Any) -> Bound | None:
-        """The bound op where the device has a kernel for it; None where it is made of others.
+        """The bound op; None where it is made of others by default, which can be bound instead.
 
-        Those would have a workspace of their own for every number of rows that is bound.
+        Then the workspace between them may be memory that the caller has.
         """
         problem = self._rt.problem(op, **arguments)
-        return None if self._rt.choose(op, problem).parts else self._rt.bind(op, problem)
+        choice = self._rt.choose(op, problem)
+        return None if choice.parts and not choice.forced else self._rt.bind(op, problem)
 
 
 class Workspace:

@@ -53,6 +53,8 @@ def decode_step(
 ) -> Iterator[Step]:
     """From the beams of one level to those of the next: K/V follows, forward, head, beam step.
 
+    An op that a device composes of others stands for them.
+
     Args:
         sizes: of every axis of `AXES`.
         dtype: the model's.

@@ -56,9 +56,10 @@ def build(case: Case) -> Values:
 SPEC = OpSpec(
     name="linear_swiglu",
     doc=(
-        "SwiGLU of weight . x[n] / sqrt(mean(x[n]^2) + eps): the gate's rows of weight come first, "
-        "stored [2 I, h] as in checkpoints, with the gain of the norm in them; accumulation in "
-        "float32 or wider."
+        "SwiGLU of weight . x[n] / sqrt(mean(x[n]^2) + eps). weight [2 I, h] has the rows of the "
+        "gate, then those of what it gates, with the gain of the norm in them; sums are float32 or "
+        "wider. The product may be rounded to the model's dtype before the norm divides it: in "
+        "float16 it must be below 65504."
     ),
     args=(
         Arg("x", "N h"),

@@ -149,7 +149,8 @@ class OpSpec:
         compare: (case, inputs, expected, got) -> complaints, empty when they agree.
         version: raised when the contract changes; tuned tables of another version are refused.
         deterministic: equal inputs give equal bits on one backend.
-        composed_of: ops that serve together where a backend has no kernel of its own.
+        composed_of: ops that serve together where a backend has no kernel of its own that is
+            chosen by default.
     """
 
     name: str

@@ -57,6 +57,10 @@ class Owner(Protocol):
         """Uninitialised array."""
         ...
 
+    def scratch(self, shape: Sequence[int], dtype: DType) -> Array:
+        """Workspace that several bound ops have."""
+        ...
+
     def bind(self, op: str, problem: Problem, kernel: str | None = None) -> Bound:
         """Another op."""
         ...
@@ -72,6 +76,10 @@ class BoundContext:
     def empty(self, shape: tuple[int, ...], dtype: DType) -> Array:
         """Workspace that lives as long as the bound op."""
         return self._owner.empty(shape, dtype)
+
+    def scratch(self, shape: tuple[int, ...], dtype: DType) -> Array:
+        """Workspace that other bound ops have too: what a launch writes before it reads it."""
+        return self._owner.scratch(shape, dtype)
 
     def bind(self, op: str, problem: Problem) -> Bound:
         """Another op of the same backend."""

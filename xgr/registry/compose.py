@@ -2,24 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
+from xgr.errors import Unsupported
+from xgr.ops import spec
 from xgr.ops.array import Array
 from xgr.ops.dtype import dtype, float32
 from xgr.ops.spec import Problem
-from xgr.registry.bind import BoundContext
+from xgr.registry.bind import Bound, BoundContext
 from xgr.registry.kernel import Launcher
 from xgr.registry.select import Choice
 
 
 def compose(choice: Choice, context: BoundContext) -> Launcher:
-    """Bind the parts of an op, in the order of its `composed_of`."""
-    return _COMPOSITIONS[choice.problem.op](choice.problem, context)
+    """Bind the parts of an op.
+
+    Raises:
+        Unsupported: one of them cannot run.
+    """
+    _, made_of = _COMPOSITIONS[choice.problem.op]
+    return made_of(choice.problem, context)
 
 
 def parts_of(problem: Problem) -> Sequence[Problem]:
-    """What the parts of an op are bound to."""
-    return _PARTS[problem.op](problem)
+    """What the parts of an op are bound to, in the order of its `composed_of`."""
+    parts, _ = _COMPOSITIONS[problem.op]
+    return parts(problem)
+
+
+@contextmanager
+def naming(whole: Problem) -> Iterator[None]:
+    """Say of which op it is a part that cannot run."""
+    try:
+        yield
+    except Unsupported as error:
+        parts = " and ".join(spec(whole.op).composed_of)
+        why = str(error).partition("\n")[0]
+        text = f"{whole} would be composed of {parts}: {why}"
+        raise Unsupported(text, error.reasons) from error
+
+
+def _bound_parts(problem: Problem, context: BoundContext) -> Sequence[Bound]:
+    with naming(problem):
+        return [context.bind(part.op, part) for part in parts_of(problem)]
 
 
 def _stages(problem: Problem) -> Sequence[Problem]:
@@ -39,8 +65,7 @@ class _StagedAttention:
 
     def __init__(self, problem: Problem, context: BoundContext) -> None:
         a = problem.sizes
-        stages = [context.bind(part.op, part) for part in parts_of(problem)]
-        self._shared, self._unshared, self._merge = stages
+        self._shared, self._unshared, self._merge = _bound_parts(problem, context)
         shape = (a["R"], a["H"], a["d"])
         self._outs = [context.empty(shape, dtype(problem.dtype)) for _ in range(2)]
         self._lses = [context.empty(shape[:2], float32) for _ in range(2)]
@@ -89,20 +114,17 @@ class _LinearSwiglu:
 
     def __init__(self, problem: Problem, context: BoundContext) -> None:
         a = problem.sizes
-        parts = [context.bind(part.op, part) for part in parts_of(problem)]
-        self._linear, self._gate = parts
-        self._gate_up = context.empty((a["N"], 2 * a["I"]), dtype(problem.dtype))
+        self._linear, self._gate = _bound_parts(problem, context)
+        self._gate_up = context.scratch((a["N"], 2 * a["I"]), dtype(problem.dtype))
 
     def __call__(self, *, x: Array, weight: Array, out: Array, eps: float) -> None:
         self._linear(x=x, weight=weight, out=self._gate_up)
         self._gate(gate_up=self._gate_up, hidden=x, out=out, eps=eps)
 
 
-_COMPOSITIONS: Mapping[str, Callable[[Problem, BoundContext], Launcher]] = {
-    "linear_swiglu": _LinearSwiglu,
-    "staged_attention": _StagedAttention,
-}
-_PARTS: Mapping[str, Callable[[Problem], Sequence[Problem]]] = {
-    "linear_swiglu": _product_and_gate,
-    "staged_attention": _stages,
+_COMPOSITIONS: Mapping[
+    str, tuple[Callable[[Problem], Sequence[Problem]], Callable[[Problem, BoundContext], Launcher]]
+] = {
+    "linear_swiglu": (_product_and_gate, _LinearSwiglu),
+    "staged_attention": (_stages, _StagedAttention),
 }

@@ -17,6 +17,8 @@ from xgr.registry.tables import Tables
 
 # forces the composition of an op that has one, in place of a kernel's name
 COMPOSED = "composed"
+# sources of a choice that is forced
+ARGUMENT, ENVIRONMENT = "kernel= argument", "XGR_KERNEL"
 
 Verdict = Literal["chosen", "beaten", "unsupported", "not by default"]
 
@@ -53,6 +55,11 @@ class Choice:
     parts: tuple[str, ...] = ()
     entry: Entry | None = None
     passed_over: str = ""
+
+    @property
+    def forced(self) -> bool:
+        """Whether the call or the environment named the kernel."""
+        return self.source in (ARGUMENT, ENVIRONMENT)
 
 
 def select(
@@ -120,8 +127,8 @@ def _objection(
 
 def _forced(op: str, argument: str | None, env: Mapping[str, str]) -> tuple[str | None, str]:
     if argument is not None:
-        return argument, "kernel= argument"
-    return env.get(op), "XGR_KERNEL"
+        return argument, ARGUMENT
+    return env.get(op), ENVIRONMENT
 
 
 def _force(

@@ -22,7 +22,7 @@ def build(problem: Problem, context: Context) -> Launcher:
 @np.errstate(all="ignore")  # the cube may overflow: tanh of it is then 1
 def _launch(*, gate_up: Array, out: Array) -> None:
     rows, size = out.shape
-    block = max(1, BLOCK // size)
+    block = max(1, BLOCK // max(size, 1))
     for lo in range(0, rows, block):
         part = slice(lo, lo + block)
         gate = scratch.float32("gate", gate_up[part, :size])

@@ -21,7 +21,7 @@ def build(problem: Problem, context: Context) -> Launcher:
 def _launch(*, gate_up: Array, hidden: Array, out: Array, eps: float) -> None:
     rows, size = out.shape
     scale = inverse_rms(scratch.float32("hidden", hidden), eps)[:, None]
-    block = max(1, BLOCK // size)
+    block = max(1, BLOCK // max(size, 1))
     for lo in range(0, rows, block):
         part = slice(lo, lo + block)
         both = scratch("both", gate_up[part].shape)

@@ -20,7 +20,7 @@ def build(problem: Problem, context: Context) -> Launcher:
 @np.errstate(all="ignore")  # exp(-gate) may overflow: the gate is then 0
 def _launch(*, gate_up: Array, out: Array) -> None:
     rows, size = out.shape
-    block = max(1, BLOCK // size)
+    block = max(1, BLOCK // max(size, 1))
     for lo in range(0, rows, block):
         part = slice(lo, lo + block)
         halves = gate_up[part, :size], gate_up[part, size:]

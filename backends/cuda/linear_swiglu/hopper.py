@@ -48,6 +48,6 @@ def build(problem: Problem, context: Context) -> Launcher:
 
 def _refused(name: str, tensor: torch.Tensor) -> Unsupported:
     got = f"{list(tensor.stride())} from {tensor.data_ptr() % 16} bytes on"
-    hint = f"pass {name}.contiguous(), or kernel='composed'"
+    hint = f"pass a dense {name}, or take kernel='composed' (XGR_KERNEL=linear_swiglu=composed)"
     reason = Reason("strides", got, "rows that begin at multiples of 16 bytes", hint)
     return Unsupported(f"{name} cannot be copied by hardware", [("cuda.hopper", reason)])

@@ -52,9 +52,12 @@ def hopper_gate_kernel(
         steps: blocks of a row of x.
         eps: added to the mean square of a row.
         WIDE, SLIM: columns of a tile, in two parts for products of 2 WIDE and 2 SLIM columns, the
-            gate's and those that it gates; SLIM may be 0.
-        STAGES: places of the ring.
+            gate's and those that it gates: 2 BLOCK, and BLOCK or 0.
+        STAGES: places of the ring, at least 3.
     """
+    gl.static_assert(WIDE == 2 * BLOCK)
+    gl.static_assert((SLIM == 0) | (SLIM == BLOCK))
+    gl.static_assert(STAGES >= 3)
     kind: gl.constexpr = x.dtype
     TILE: gl.constexpr = x.layout
     x_ring = gl.allocate_shared_memory(kind, [STAGES * 2, CONSUMER, BLOCK], TILE)
@@ -62,7 +65,7 @@ def hopper_gate_kernel(
     # a shape of no rows is none
     slim_shape: gl.constexpr = [STAGES, 2 * SLIM, BLOCK] if SLIM else [1, 8, BLOCK]
     slim_ring = gl.allocate_shared_memory(kind, slim_shape, TILE)
-    leaving = gl.allocate_shared_memory(kind, [2 * (WIDE // BLOCK), CONSUMER, BLOCK], TILE)
+    leaving = gl.allocate_shared_memory(kind, [4, CONSUMER, BLOCK], TILE)
     squares = gl.allocate_shared_memory(
         gl.float32, [2, CONSUMER], gl.SwizzledSharedLayout(1, 1, 1, [0])
     )
@@ -170,7 +173,7 @@ def consume(which, work, WIDE: gl.constexpr, SLIM: gl.constexpr, STAGES: gl.cons
 
         mine = squares.index(which)
         mine.store(gl.sum(square, 1))
-        tma.store_wait(0)  # what the tile before left in shared memory is written
+        tma.store_wait(0)  # what the tile before left in shared memory is on its way
         barrier()
         scale = gl.rsqrt(mine.load(gl.SliceLayout(1, ACC)) / width + eps)
         row, column = find(tile, down, across)

@@ -24,9 +24,10 @@ class Tiles:
     """What a block keeps in registers and shared memory.
 
     Attributes:
-        wide, slim: columns of the gate, and as many of what it gates; sums of each have registers
-            of their own, a power of two of columns or none.
-        stages: tiles of x and of the weights under way.
+        wide, slim: columns of the gate, and as many of what it gates, in two parts whose sums have
+            registers of their own: two blocks, and one or none.
+        stages: blocks of x and of the weights under way, at least three: a consumer waits for the
+            next one before it gives the last one back.
         even, saved: what the parts take over what the kernel takes, with every SM at work in
             every round, is even + saved / h: the gate is a smaller share of longer rows.
             Fitted to times of an H200.
@@ -52,7 +53,7 @@ class Tiles:
         """What the parts take over what the kernel takes."""
         tiles = self.count(problem)
         busy = tiles / max(1, -(-tiles // cores) * cores)
-        return busy * (self.even + self.saved / problem.sizes["h"])
+        return busy * (self.even + self.saved / max(1, problem.sizes["h"]))
 
 
 EVERY = (
@@ -90,7 +91,7 @@ def _not_dense(problem: Problem) -> Iterable[Reason]:
 def _parts_are_faster(problem: Problem) -> Iterable[Reason]:
     tiles = choose(problem, CORES, {})
     if tiles.gain(problem, CORES) < 1:
-        got = f"{tiles.count(problem)} tiles for {CORES} SMs"
+        got = f"{tiles.count(problem)} tiles for the {CORES} SMs of an H200"
         yield Reason("tiles", got, "few idle SMs: the product and the gate are faster")
 
 
