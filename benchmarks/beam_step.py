@@ -1,6 +1,6 @@
 """One level of beam search on a GPU beside one read of the logits, torch and FlashInfer.
 
-bfloat16 logits of 8192 codes for 1, 4 and 16 requests of 128 to 512 beams, flat and peaked, with
+Logits of 8192 codes for 1, 4 and 16 requests of 128 to 512 beams, flat and peaked, with
 every code legal and over catalogues of three levels: dense (6 % of the codes under a node), random
 (a million items, 122 children a node, then one or two) and games (17,000 items over 256 of the
 codes). Small is games over logits of 256 codes. The op is held to the CPU's definition on a small
@@ -50,13 +50,14 @@ BUDGET_MS = 6.0
 
 def main() -> None:
     args = parse()
-    chosen = [one for one in swept() if args.sweep] or levels()
+    chosen = swept(args.logits) if args.sweep else levels(args.logits)
     chosen = [one for one in chosen if re.search(args.only, str(one))]
     if not chosen:
-        raise SystemExit(f"--only {args.only!r} matches no level; one is {levels()[0]}")
+        raise SystemExit(f"--only {args.only!r} matches no level; one is {levels(args.logits)[0]}")
     start = time.perf_counter()
     settings = device_settings(measure_ceilings())
-    conform()
+    settings["logits"] = args.logits
+    conform(args.logits)
     results = sweep(chosen) if args.sweep else compare(chosen, args.peers)
     print(f"{time.perf_counter() - start:.0f} s in all")
     if args.json:
@@ -113,13 +114,13 @@ def launch_configured(job: tuple[Level, str, Config]) -> None:
     torch.cuda.synchronize()
 
 
-def conform() -> None:
-    """Hold the op to its definition on a small bfloat16 case.
+def conform(dtype: str) -> None:
+    """Hold the op to its definition on a small case.
 
     Raises:
         SystemExit: it differs.
     """
-    kind = ("bfloat16", "level")
+    kind = (dtype, "level")
     cases = spec("beam_step").cases()
     case = next(one for one in cases if (one.dtype, one.flags["normalize"]) == kind)
     result = run_case(device(), None, case)
@@ -150,7 +151,7 @@ def time_level(level: Level, peers: Sequence[str]) -> tuple[float, Mapping[str, 
 def input_sets(level: Level) -> list[Set]:
     """As many sets as together exceed the caches."""
     beams = Beams(device(), level)
-    logits = level.requests * level.width * level.codes * 2
+    logits = level.requests * level.width * level.codes * level.item
     return [Set(beams) for _ in range(set_count(logits))]
 
 
@@ -211,7 +212,7 @@ def launch_once(level: Level) -> None:
 def _compiled(level: Level) -> tuple[object, ...]:
     """What a binary depends on; the logits are not of it."""
     place = (level.catalogue == "none", level.level, level.codes)
-    return (level.requests, level.width, *place, level.normalize)
+    return (level.requests, level.width, *place, level.normalize, level.dtype)
 
 
 @cache
@@ -224,6 +225,7 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line; peers that are not here are left out, and said to be."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--peers", nargs="*", default=[], choices=["flashinfer"])
+    parser.add_argument("--logits", default="bfloat16", choices=("bfloat16", "float32"))
     parser.add_argument("--sweep", action="store_true", help="every configuration of the kernels")
     parser.add_argument("--only", default="", help="regular expression on levels")
     parser.add_argument("--json", type=writable, help="write the record of the run")

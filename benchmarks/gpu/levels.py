@@ -43,6 +43,7 @@ class Level:
         level: of the catalogue.
         normalize: of the op.
         data: "flat" or "peaked" logits.
+        dtype: of the logits; an engine's are float32.
     """
 
     requests: int
@@ -51,6 +52,12 @@ class Level:
     level: int
     normalize: str
     data: str
+    dtype: str = "bfloat16"
+
+    @property
+    def item(self) -> int:
+        """Bytes of a logit."""
+        return torch_dtype(self.dtype).itemsize
 
     @property
     def codes(self) -> int:
@@ -65,23 +72,30 @@ class Level:
     def __str__(self) -> str:
         return (
             f"B{self.requests} BW{self.width} {self.catalogue} level{self.level} "
-            f"{self.normalize} {self.data}"
+            f"{self.normalize} {self.data}" + (f" {self.dtype}" if self.dtype != "bfloat16" else "")
         )
 
 
-def levels() -> Sequence[Level]:
+def torch_dtype(name: str) -> torch.dtype:
+    """By its name."""
+    found: torch.dtype = getattr(torch, name)
+    return found
+
+
+def levels(dtype: str = "bfloat16") -> Sequence[Level]:
     """Every code legal, many children, few and one; by each normalisation of flat and peaked."""
     catalogues = ("random", "games", "small")
     places = [("none", 1), ("dense", 1), *product(catalogues, (1, 2))]
     found = product((1, 4, 16), (128, 256, 512), places, ("level", "children", "vocab"), _DATA)
-    return [Level(b, w, *place, normalize, data) for b, w, place, normalize, data in found]
+    return [Level(b, w, *place, normalize, data, dtype) for b, w, place, normalize, data in found]
 
 
-def swept() -> Sequence[Level]:
+def swept(dtype: str = "bfloat16") -> Sequence[Level]:
     """Widths of 512 where rows are read whole and where children are looked up."""
     whole, gathered = ("none", "dense"), (("random", 1), ("random", 2))
     places = [(name, 1, "level") for name in whole] + [(*one, "vocab") for one in gathered]
-    return [Level(b, 512, *place, data) for b, place, data in product((1, 16), places, _DATA)]
+    found = product((1, 16), places, _DATA)
+    return [Level(b, 512, *place, data, dtype) for b, place, data in found]
 
 
 _DATA = ("flat", "peaked")
@@ -117,9 +131,9 @@ class Beams:
         self.row_start = ints(range(0, rows + 1, level.width), device)
         self.counts = ints([self.live] * level.requests, device)
         self.width = ints([level.width] * level.requests, device)
-        read = level.requests * self.live * level.codes * 2
+        read = level.requests * self.live * level.codes * level.item
         if level.normalize != "level":
-            read = min(read, children * 6)  # a logit and its code
+            read = min(read, children * (level.item + 4))  # a logit and its code
         self.work = Work(read)
 
     def _legal(self, node: NDArray[np.int32]) -> tuple[torch.Tensor, int]:
@@ -163,7 +177,7 @@ class Set:
         else:
             where = torch.randint(shape[1], (shape[0], 8), device=device)
             noise.scatter_add_(1, where, torch.full(where.shape, 12.0, device=device))
-        self.logits = noise.bfloat16()
+        self.logits = noise.to(torch_dtype(beams.level.dtype))
         self.cumulative = -torch.rand(shape[0], device=device)
         self.lse = beams.lse(self.logits) if beams.level.normalize == "vocab" else None
         self.outputs = {

@@ -149,24 +149,27 @@ def test_arguments_choose_batches(capsys: pytest.CaptureFixture[str]) -> None:
         attention.select(attention.parse(["--only", "B7"]))
 
 
+@pytest.mark.parametrize(("dtype", "item"), [("bfloat16", 2), ("float32", 4)])
 @pytest.mark.parametrize("normalize", ["level", "children", "vocab"])
 @pytest.mark.parametrize(("catalogue", "level"), [("none", 1), ("games", 1), ("games", 2)])
-def test_levels_hold_the_op_to_topk(catalogue: str, level: int, normalize: str) -> None:
+def test_levels_hold_the_op_to_topk(
+    catalogue: str, level: int, normalize: str, dtype: str, item: int
+) -> None:
     rt = runtime("cpu")
     torch.manual_seed(0)
-    beams = Beams(rt, Level(2, 6, catalogue, level, normalize, "peaked"), device="cpu")
+    beams = Beams(rt, Level(2, 6, catalogue, level, normalize, "peaked", dtype), device="cpu")
     one = Set(beams)
-    host = {
-        k: v.numpy() for k, v in one.arguments().items() if torch.is_tensor(v) and k != "logits"
-    }
-    host["logits"] = one.logits.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    tensors = {k: v for k, v in one.arguments().items() if torch.is_tensor(v)}
+    host = {k: v.numpy() for k, v in tensors.items() if v.dtype != torch.bfloat16}
+    if dtype == "bfloat16":
+        host["logits"] = one.logits.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
     rt.beam_step(**{**one.arguments(), **host})
     one.check("xgr")
     if normalize == "level":
-        assert beams.work.bytes == 2 * 6 * 8192 * 2
+        assert beams.work.bytes == 2 * 6 * 8192 * item
     elif catalogue == "games":
         assert beams.legal is not None
-        assert beams.work.bytes == 6 * int(beams.legal.sum())
+        assert beams.work.bytes == (item + 4) * int(beams.legal.sum())
     one.outputs["cumulative_out"][0] += 0.1
     with pytest.raises(ValueError, match="xgr is wrong by"):
         one.check("xgr")
@@ -175,6 +178,7 @@ def test_levels_hold_the_op_to_topk(catalogue: str, level: int, normalize: str) 
 def test_levels_are_of_every_kind() -> None:
     assert len({str(one) for one in levels()}) == 3 * 3 * 8 * 3 * 2
     assert set(swept()) <= set(levels())
+    assert not set(levels()) & set(levels("float32"))
 
 
 def test_floor_of_a_prompt_and_what_its_check_finds() -> None:
