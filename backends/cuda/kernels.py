@@ -41,7 +41,7 @@ SPACES = {
     "beam_sort": "beam_step.blocks",
     "beam_step": "beam_step.blocks",
     "kv_reorder": "kv_reorder",
-    "linear_swiglu": "linear_swiglu",
+    "linear_swiglu": "linear_swiglu.tiles",
     "prefill_attention": "prefill_attention.tiles",
     "shared_attention": "staged_attention.heuristic",
     "staged_attention": "staged_attention.heuristic",

@@ -3,8 +3,6 @@
 Elsewhere the registry composes it of the product, by cuBLAS, and the gate.
 """
 
-from xgr.backends.cuda.linear_swiglu.tiles import HOPPER, space
-
-__all__ = ["FACTS", "space"]
+from xgr.backends.cuda.linear_swiglu.tiles import HOPPER
 
 FACTS = {"hopper": HOPPER}

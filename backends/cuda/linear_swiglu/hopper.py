@@ -8,10 +8,10 @@ import torch
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+from xgr.backends.cuda.aligned import misaligned, refused
 from xgr.backends.cuda.device import multiprocessors
 from xgr.backends.cuda.linear_swiglu.hopper_kernel import hopper_gate_kernel
-from xgr.backends.cuda.linear_swiglu.tiles import ALIGNED, BLOCK, ROWS, choose
-from xgr.errors import Reason, Unsupported
+from xgr.backends.cuda.linear_swiglu.tiles import BLOCK, choose
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
@@ -25,13 +25,16 @@ def build(problem: Problem, context: Context) -> Launcher:
     element = {"bfloat16": gl.bfloat16, "float16": gl.float16}[problem.dtype]
     block = [BLOCK, BLOCK]
     layout = gl.NVMMASharedLayout.get_default_for(block, element)
-    sizes = -(-a["N"] // ROWS), -(-a["I"] // tiles.columns), -(-a["h"] // BLOCK), a["h"], a["I"]
+    sizes = *tiles.grid(problem), -(-a["h"] // BLOCK), a["h"], a["I"]
 
     def described(name: str, tensor: torch.Tensor) -> Any:
-        row, column = tensor.stride()
-        if column != 1 or row % ALIGNED or tensor.data_ptr() % 16:
-            raise _refused(name, tensor)
-        return TensorDescriptor(tensor, list(tensor.shape), [row, 1], block, layout)
+        if misaligned(tensor):
+            need = "rows that begin at multiples of 16 bytes"
+            instead = "take kernel='composed' (XGR_KERNEL=linear_swiglu=composed)"
+            hint = f"pass a dense {name}, or {instead}"
+            what = f"{name} cannot be copied by hardware"
+            raise refused("cuda.hopper", what, tensor, need, hint)
+        return TensorDescriptor(tensor, list(tensor.shape), [tensor.stride(0), 1], block, layout)
 
     def linear_swiglu(
         *, x: torch.Tensor, weight: torch.Tensor, out: torch.Tensor, eps: float
@@ -44,10 +47,3 @@ def build(problem: Problem, context: Context) -> Launcher:
         )  # fmt: skip
 
     return linear_swiglu
-
-
-def _refused(name: str, tensor: torch.Tensor) -> Unsupported:
-    got = f"{list(tensor.stride())} from {tensor.data_ptr() % 16} bytes on"
-    hint = f"pass a dense {name}, or take kernel='composed' (XGR_KERNEL=linear_swiglu=composed)"
-    reason = Reason("strides", got, "rows that begin at multiples of 16 bytes", hint)
-    return Unsupported(f"{name} cannot be copied by hardware", [("cuda.hopper", reason)])

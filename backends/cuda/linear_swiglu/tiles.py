@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from xgr.backends.cuda.aligned import uneven
 from xgr.errors import InputError, Reason
 from xgr.ops.spec import Problem
 
 TUNABLES = ("columns",)
 # rows of x in a tile, and elements of a row that are copied at a time
 ROWS, BLOCK = 128, 64
-# vectors that hardware copies begin at multiples of 16 bytes
-ALIGNED = 8
 # multiprocessors of an H100 or H200 with SXM, for which the choice between this kernel and its
 # parts was measured
 CORES = 132
@@ -44,10 +43,15 @@ class Tiles:
         """Of the output."""
         return self.wide + self.slim
 
+    def grid(self, problem: Problem) -> tuple[int, int]:
+        """Tiles of a problem, down and across."""
+        a = problem.sizes
+        return -(-a["N"] // ROWS), -(-a["I"] // self.columns)
+
     def count(self, problem: Problem) -> int:
         """Tiles of a problem."""
-        a = problem.sizes
-        return -(-a["N"] // ROWS) * -(-a["I"] // self.columns)
+        down, across = self.grid(problem)
+        return down * across
 
     def gain(self, problem: Problem, cores: int) -> float:
         """What the parts take over what the kernel takes."""
@@ -82,10 +86,8 @@ def space(problem: Problem, cores: int, arch: int) -> Mapping[str, Sequence[Mapp
     return {"cuda.hopper": [{"columns": tiles.columns} for tiles in EVERY]}
 
 
-def _not_dense(problem: Problem) -> Iterable[Reason]:
-    for axis in ("h", "I"):
-        if problem.sizes[axis] % ALIGNED:
-            yield Reason("limit", f"{axis}={problem.sizes[axis]}", f"a multiple of {ALIGNED}")
+def _uneven_rows(problem: Problem) -> Iterable[Reason]:
+    return uneven(problem, "h", "I")
 
 
 def _parts_are_faster(problem: Problem) -> Iterable[Reason]:
@@ -99,7 +101,7 @@ HOPPER: Mapping[str, Any] = {
     "dtypes": ("bfloat16", "float16"),
     "archs": ("sm_90",),
     "limits": {"h": (BLOCK, 1 << 20), "I": (BLOCK, 1 << 20)},
-    "rule": _not_dense,
+    "rule": _uneven_rows,
     "auto": _parts_are_faster,
     "tunables": TUNABLES,
 }

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from xgr.backends.cuda.aligned import uneven
 from xgr.backends.cuda.prefill_attention.hopper_tiles import HOPPER
 from xgr.backends.cuda.prefill_attention.tiles import LARGEST_HEAD, TUNABLES, space
 from xgr.errors import Reason
 from xgr.ops.spec import Problem
 
-__all__ = ["ALIGNED", "FACTS", "space"]
-
-# elements that vectors of torch's flash attention begin at multiples of: 16 bytes
-ALIGNED = 8
+__all__ = ["FACTS", "space"]
 
 
 def _flash_lacks(problem: Problem) -> Iterable[Reason]:
     if problem.flag("bias"):
         yield Reason("bias", "a table", "no bias", "kernel='cuda.triton'")
-    if problem.sizes["d"] % ALIGNED:
-        yield Reason("limit", f"d={problem.sizes['d']}", f"a multiple of {ALIGNED}")
+    yield from uneven(problem, "d")
 
 
 def _flash_allocates(problem: Problem) -> Iterable[Reason]:

@@ -8,14 +8,14 @@ import torch
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+from xgr.backends.cuda.aligned import misaligned, refused
 from xgr.backends.cuda.device import multiprocessors
-from xgr.backends.cuda.prefill_attention import ALIGNED
 from xgr.backends.cuda.prefill_attention.hopper_halves import hopper_halves_kernel
 from xgr.backends.cuda.prefill_attention.hopper_kernel import hopper_prefill_kernel
 from xgr.backends.cuda.prefill_attention.hopper_tiles import choose
 from xgr.backends.cuda.staged_attention.heuristic import WARPGROUP, power_of_two, tile_count
 from xgr.backends.cuda.staged_attention.launch import LOG2_E, positive, strides
-from xgr.errors import Reason, Unsupported
+from xgr.errors import Unsupported
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
 
@@ -103,13 +103,12 @@ def _aligned(name: str, tensor: torch.Tensor) -> tuple[int, ...]:
         Unsupported: vectors do not begin at multiples of 16 bytes.
     """
     outer = strides(name, tensor)
-    if tensor.data_ptr() % 16 or any(x % ALIGNED for x in outer):
+    if misaligned(tensor):
         raise _refused(name, tensor, "vectors that begin at multiples of 16 bytes")
     return outer
 
 
 def _refused(name: str, tensor: torch.Tensor, need: str) -> Unsupported:
-    got = f"{list(tensor.stride())} from {tensor.data_ptr() % 16} bytes on"
+    what = f"{name} cannot be copied by hardware"
     hint = f"pass {name}.contiguous(), or kernel='cuda.triton'"
-    reason = Reason("strides", got, need, hint)
-    return Unsupported(f"{name} cannot be copied by hardware", [("cuda.hopper", reason)])
+    return refused("cuda.hopper", what, tensor, need, hint)

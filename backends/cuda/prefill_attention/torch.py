@@ -10,8 +10,7 @@ from typing import Any
 
 import torch
 
-from xgr.backends.cuda.prefill_attention import ALIGNED
-from xgr.errors import Reason, Unsupported
+from xgr.backends.cuda.aligned import misaligned, refused
 from xgr.ops.dtype import dtype, int32
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
@@ -60,9 +59,7 @@ def build(problem: Problem, context: Context) -> Launcher:
 
 
 def _need_aligned(name: str, tensor: torch.Tensor) -> None:
-    *outer, last = tensor.stride()
-    if last != 1 or tensor.data_ptr() % 16 or any(x % ALIGNED for x in outer):
-        got = f"{list(tensor.stride())} from {tensor.data_ptr() % 16} bytes on"
+    if misaligned(tensor):
+        need = "vectors that begin at multiples of 16 bytes"
         hint = f"pass {name}.contiguous(), or kernel='cuda.triton'"
-        reason = Reason("strides", got, "vectors that begin at multiples of 16 bytes", hint)
-        raise Unsupported(f"{name} cannot be read", [("cuda.torch", reason)])
+        raise refused("cuda.torch", f"{name} cannot be read", tensor, need, hint)
