@@ -1,8 +1,13 @@
-"""Which rows of a batch are live."""
+"""Which rows of a batch are live, and how many are taken at a time."""
 
 from __future__ import annotations
 
 from xgr.backends.cpu_ref.arrays import Array
+
+
+def block_rows(columns: int, elements: int) -> int:
+    """Rows of a block of about so many elements, at least one."""
+    return max(1, elements // max(columns, 1))
 
 
 def live_rows(row_start: Array, live: Array) -> list[slice]:

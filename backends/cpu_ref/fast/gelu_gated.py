@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from xgr.backends.cpu_ref.arrays import Array, Floats
+from xgr.backends.cpu_ref.rows import block_rows
 from xgr.backends.cpu_ref.scratch import scratch
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
@@ -22,7 +23,7 @@ def build(problem: Problem, context: Context) -> Launcher:
 @np.errstate(all="ignore")  # the cube may overflow: tanh of it is then 1
 def _launch(*, gate_up: Array, out: Array) -> None:
     rows, size = out.shape
-    block = max(1, BLOCK // max(size, 1))
+    block = block_rows(size, BLOCK)
     for lo in range(0, rows, block):
         part = slice(lo, lo + block)
         gate = scratch.float32("gate", gate_up[part, :size])

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from xgr.backends.cpu_ref.rows import block_rows
+
 Tensor = NDArray[Any]
 Floats = NDArray[np.float32]
 
@@ -18,7 +20,7 @@ def row_lse(logits: Tensor) -> Floats:
     """Of each row of [n, K] logits of any float type."""
     rows, columns = logits.shape
     norm = np.empty(rows, np.float32)
-    step = max(1, BLOCK // max(columns, 1))
+    step = block_rows(columns, BLOCK)
     power = np.empty((min(step, rows), columns), np.float32)
     for first in range(0, rows, step):
         part = logits[first : first + step]

@@ -7,6 +7,7 @@ import numpy as np
 from xgr.backends.cpu_ref.arrays import Array
 from xgr.backends.cpu_ref.fast.rms_norm import inverse_rms
 from xgr.backends.cpu_ref.fast.swiglu import BLOCK, gated
+from xgr.backends.cpu_ref.rows import block_rows
 from xgr.backends.cpu_ref.scratch import scratch
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
@@ -21,7 +22,7 @@ def build(problem: Problem, context: Context) -> Launcher:
 def _launch(*, gate_up: Array, hidden: Array, out: Array, eps: float) -> None:
     rows, size = out.shape
     scale = inverse_rms(scratch.float32("hidden", hidden), eps)[:, None]
-    block = max(1, BLOCK // max(size, 1))
+    block = block_rows(size, BLOCK)
     for lo in range(0, rows, block):
         part = slice(lo, lo + block)
         both = scratch("both", gate_up[part].shape)

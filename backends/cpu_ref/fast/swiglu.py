@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from xgr.backends.cpu_ref.arrays import Array, Floats
+from xgr.backends.cpu_ref.rows import block_rows
 from xgr.backends.cpu_ref.scratch import scratch
 from xgr.ops.spec import Problem
 from xgr.registry.kernel import Context, Launcher
@@ -20,7 +21,7 @@ def build(problem: Problem, context: Context) -> Launcher:
 @np.errstate(all="ignore")  # exp(-gate) may overflow: the gate is then 0
 def _launch(*, gate_up: Array, out: Array) -> None:
     rows, size = out.shape
-    block = max(1, BLOCK // max(size, 1))
+    block = block_rows(size, BLOCK)
     for lo in range(0, rows, block):
         part = slice(lo, lo + block)
         halves = gate_up[part, :size], gate_up[part, size:]
