@@ -83,14 +83,13 @@ def measure(rt: Runtime, problem: Problem, kernel: str, fused: str) -> dict[str,
                 share = one.config[SHARE]
                 divided[share] = min(us, divided.get(share, math.inf))
     choice = rt.choose(OP, problem)
-    chosen = choice.kernel.name if choice.kernel is not None else "composed"
-    taken = space.Candidate(chosen, choice.config)
+    taken = space.Candidate(choice.name, choice.config)
     return {
         "problem": str(problem),
         "divided": divided,
         "failed": failed,
         "chosen": str(taken),
-        "chosen_shared_cores": choice.config.get(SHARE) if chosen == kernel else None,
+        "chosen_shared_cores": choice.config.get(SHARE) if choice.name == kernel else None,
         "chosen_by": choice.source,
         "chosen_us": _us(bench, taken),
         "fused": str(own),

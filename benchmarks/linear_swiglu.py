@@ -71,10 +71,10 @@ def measure(rt: Runtime, model: str, counts: Sequence[int]) -> Iterator[dict[str
             bound = rt.bind(OP, problem, kernel)
             bound(**one)
             _hold(kernel, one)
-            found[way] = graph_us([partial(bound, **one) for one in sets])
+            found[way] = graph_us([partial(bound, **each) for each in sets])
         product = floats(rows, 2 * inner)
         found["product_us"] = graph_us(
-            [partial(torch.mm, one["x"], one["weight"].t(), out=product) for one in sets]
+            [partial(torch.mm, each["x"], each["weight"].t(), out=product) for each in sets]
         )
         found["chosen"] = chosen(rt, problem)
         yield found

@@ -6,7 +6,6 @@ import copy
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -198,7 +197,7 @@ class Runtime:
     def _explain(self, op: str, problem: Problem, kernel: str | None = None) -> Explanation:
         choice = self.choose(op, problem, kernel)
         posed = parts_of(problem) if choice.parts else ()
-        with naming(problem) if posed else nullcontext():
+        with naming(problem):
             parts = [self._explain(part.op, part) for part in posed]
         tuned = (op, problem.dtype) in self._tables.by_key
         outline = None

@@ -17,9 +17,11 @@ from benchmarks.gpu.kernels import Config, build, named
 from benchmarks.gpu.staged import ints
 from benchmarks.gpu.timing import Call
 from xgr import Problem, Runtime
+from xgr.backends.tensors import TORCH_TYPES
 from xgr.catalog import Catalogue
 from xgr.catalog.device import Served
 from xgr.ops.array import Trie
+from xgr.ops.dtype import dtype
 from xgr.ops.tries import random_sids
 
 # columns of the logits, but for catalogues of small codebooks
@@ -57,7 +59,7 @@ class Level:
     @property
     def item(self) -> int:
         """Bytes of a logit."""
-        return torch_dtype(self.dtype).itemsize
+        return dtype(self.dtype).itemsize
 
     @property
     def codes(self) -> int:
@@ -76,26 +78,20 @@ class Level:
         )
 
 
-def torch_dtype(name: str) -> torch.dtype:
-    """By its name."""
-    found: torch.dtype = getattr(torch, name)
-    return found
-
-
-def levels(dtype: str = "bfloat16") -> Sequence[Level]:
+def levels(logits: str = "bfloat16") -> Sequence[Level]:
     """Every code legal, many children, few and one; by each normalisation of flat and peaked."""
     catalogues = ("random", "games", "small")
     places = [("none", 1), ("dense", 1), *product(catalogues, (1, 2))]
     found = product((1, 4, 16), (128, 256, 512), places, ("level", "children", "vocab"), _DATA)
-    return [Level(b, w, *place, normalize, data, dtype) for b, w, place, normalize, data in found]
+    return [Level(b, w, *place, normalize, data, logits) for b, w, place, normalize, data in found]
 
 
-def swept(dtype: str = "bfloat16") -> Sequence[Level]:
+def swept(logits: str = "bfloat16") -> Sequence[Level]:
     """Widths of 512 where rows are read whole and where children are looked up."""
     whole, gathered = ("none", "dense"), (("random", 1), ("random", 2))
     places = [(name, 1, "level") for name in whole] + [(*one, "vocab") for one in gathered]
     found = product((1, 16), places, _DATA)
-    return [Level(b, 512, *place, data, dtype) for b, place, data in found]
+    return [Level(b, 512, *place, data, logits) for b, place, data in found]
 
 
 _DATA = ("flat", "peaked")
@@ -177,7 +173,7 @@ class Set:
         else:
             where = torch.randint(shape[1], (shape[0], 8), device=device)
             noise.scatter_add_(1, where, torch.full(where.shape, 12.0, device=device))
-        self.logits = noise.to(torch_dtype(beams.level.dtype))
+        self.logits = noise.to(TORCH_TYPES[beams.level.dtype])
         self.cumulative = -torch.rand(shape[0], device=device)
         self.lse = beams.lse(self.logits) if beams.level.normalize == "vocab" else None
         self.outputs = {

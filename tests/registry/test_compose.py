@@ -93,19 +93,19 @@ def test_a_decoder_binds_the_parts_itself_unless_the_composition_is_forced(
 
 
 @pytest.mark.parametrize(
-    ("op", "arrays"),
+    ("op", "arrays", "scalars"),
     [
-        ("swiglu", {"gate_up": (3, 0), "out": (3, 0)}),
-        ("gelu_gated", {"gate_up": (3, 0), "out": (3, 0)}),
-        ("normed_swiglu", {"gate_up": (3, 0), "hidden": (3, 2), "out": (3, 0)}),
-        ("linear_swiglu", {"x": (3, 2), "weight": (0, 2), "out": (3, 0)}),
+        ("swiglu", {"gate_up": (3, 0), "out": (3, 0)}, {}),
+        ("gelu_gated", {"gate_up": (3, 0), "out": (3, 0)}, {}),
+        ("normed_swiglu", {"gate_up": (3, 0), "hidden": (3, 2), "out": (3, 0)}, {"eps": 1e-6}),
+        ("linear_swiglu", {"x": (3, 2), "weight": (0, 2), "out": (3, 0)}, {"eps": 1e-6}),
     ],
 )
-def test_gates_of_no_columns(op: str, arrays: dict[str, tuple[int, int]]) -> None:
+def test_gates_of_no_columns(
+    op: str, arrays: dict[str, tuple[int, int]], scalars: dict[str, float]
+) -> None:
     rt = cpu()
-    arguments: dict[str, Any] = {k: np.zeros(v, np.float32) for k, v in arrays.items()}
-    if "swiglu" in op and op != "swiglu":
-        arguments["eps"] = 1e-6
+    arguments: dict[str, Any] = {k: np.zeros(v, np.float32) for k, v in arrays.items()} | scalars
     problem = rt.problem(op, **arguments)
     kernels = [k.name for k in rt.kernels(op)] + (["composed"] if specs()[op].composed_of else [])
     for kernel in kernels:

@@ -146,8 +146,7 @@ class EngineServer:
         """
         names: dict[str, set[str]] = {}
         for choice in self._choices():
-            kernel, op = choice.kernel, choice.problem.op
-            name = kernel.name if kernel is not None else "composed"
+            kernel, op, name = choice.kernel, choice.problem.op, choice.name
             names.setdefault(op, set()).add(name)
             forced = choice.forced or (kernel is not None and tuple(kernel.auto(choice.problem)))
             if forced and not allow_forced:

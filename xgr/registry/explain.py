@@ -34,7 +34,7 @@ class Explanation:
         choice = self.choice
         return {
             "problem": str(choice.problem),
-            "chosen": choice.kernel.name if choice.kernel else "composed",
+            "chosen": choice.name,
             "source": choice.source,
             "config": dict(choice.config),
             "passed_over": choice.passed_over,

@@ -57,6 +57,11 @@ class Choice:
     passed_over: str = ""
 
     @property
+    def name(self) -> str:
+        """Of the kernel, or "composed"."""
+        return COMPOSED if self.kernel is None else self.kernel.name
+
+    @property
     def forced(self) -> bool:
         """Whether the call or the environment named the kernel."""
         return self.source in (ARGUMENT, ENVIRONMENT)
