@@ -26,7 +26,6 @@ from benchmarks._command import run_main, writable
 from benchmarks.gpu import even, flashinfer, ours, probe
 from benchmarks.gpu.ahead import compile_ahead
 from benchmarks.gpu.floor import Ceilings, geomean
-from benchmarks.gpu.kernels import chosen
 from benchmarks.gpu.staged import OWN, SIZE, Batch, Inputs, grid, ragged, representative
 from benchmarks.gpu.sweep import sweep
 from benchmarks.gpu.timing import Call, device_settings, graph_us, measure_ceilings, set_count
@@ -114,7 +113,9 @@ def columns_of(
     batch: Batch, sets: Sequence[Inputs], args: argparse.Namespace
 ) -> Iterator[tuple[str, str, Sequence[Call]]]:
     """Column, variant and the call on each set."""
-    yield "xgr", chosen(ours.device(), ours.problem(batch)), ours.calls(batch, sets)
+    problem = ours.problem(batch)
+    chosen = ours.device().choose(problem.op, problem).name
+    yield "xgr", chosen, ours.calls(batch, sets)
     for name in args.kernel:
         yield name, name, ours.calls(batch, sets, name)
     if args.probe:

@@ -18,7 +18,6 @@ import torch
 
 from benchmarks._command import run_main, writable
 from benchmarks.gpu.floor import Work
-from benchmarks.gpu.kernels import chosen
 from benchmarks.gpu.timing import device_settings, graph_us, measure_ceilings, set_count
 from benchmarks.plain_ops import MODELS, Arguments, floats, fresh
 from xgr import Runtime, runtime
@@ -76,7 +75,7 @@ def measure(rt: Runtime, model: str, counts: Sequence[int]) -> Iterator[dict[str
         found["product_us"] = graph_us(
             [partial(torch.mm, each["x"], each["weight"].t(), out=product) for each in sets]
         )
-        found["chosen"] = chosen(rt, problem)
+        found["chosen"] = rt.choose(problem.op, problem).name
         yield found
 
 

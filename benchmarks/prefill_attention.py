@@ -19,7 +19,7 @@ import torch
 from benchmarks._command import run_main, writable
 from benchmarks.gpu import flashinfer
 from benchmarks.gpu.ahead import compile_ahead
-from benchmarks.gpu.kernels import Config, able, build, chosen, launches, named, plan, space
+from benchmarks.gpu.kernels import Config, able, build, launches, named, plan, space
 from benchmarks.gpu.prompts import GROUPS, HEADS, Inputs, Prompts, batches
 from benchmarks.gpu.staged import SIZE
 from benchmarks.gpu.timing import Call, device_settings, graph_us, measure_ceilings, set_count
@@ -70,7 +70,7 @@ def measure(rt: Runtime, prompts: Prompts, args: argparse.Namespace) -> dict[str
     return {
         "prompts": str(prompts),
         "floor_us": prompts.work.floor_us(),
-        "chosen": chosen(rt, prompts.problem),
+        "chosen": rt.choose(prompts.problem.op, prompts.problem).name,
         "us": us,
     }
 

@@ -1,4 +1,4 @@
-"""Kernels of xgr ready to be timed: as chosen, forced, or built with values of their tunables."""
+"""Kernels of xgr ready to be timed: forced, or built with values of their tunables."""
 
 from __future__ import annotations
 
@@ -29,12 +29,6 @@ def named(rt: Runtime, op: str, name: str) -> Kernel:
     if name not in known:
         raise ValueError(f"{op} has no kernel {name!r}; known: {', '.join(known)}")
     return known[name]
-
-
-def chosen(rt: Runtime, problem: Problem) -> str:
-    """The kernel that a bind chooses, "composed" where others stand in for the op."""
-    kernel = rt.choose(problem.op, problem).kernel
-    return "composed" if kernel is None else kernel.name
 
 
 def build(rt: Runtime, kernel: Kernel, problem: Problem, config: Config) -> Callable[..., None]:
