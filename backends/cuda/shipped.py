@@ -12,6 +12,7 @@ from xgr.ops.dtype import MODEL_DTYPES, DType, dtype, int32, int64, uint32
 from xgr.ops.spec import Arg, Flag, Problem
 
 Empty = Callable[[tuple[int, ...], DType], Any]
+Batch = Mapping[str, int]
 
 # heads and sizes: Qwen3 0.6B and 4B, Llama 1B, one K/V head of 256, and 96
 MODELS: tuple[Mapping[str, int], ...] = (
@@ -22,12 +23,18 @@ MODELS: tuple[Mapping[str, int], ...] = (
     {"H": 32, "G": 32, "d": 96, "h": 3072, "I": 8192},
 )
 # one request, and many wide ones; a catalogue of 3 levels of 8192 codes
-BATCHES: tuple[Mapping[str, int], ...] = (
+BATCHES: tuple[Batch, ...] = (
     {"B": 1, "R": 128, "N": 1024, "T": 16384},
     {"B": 16, "R": 8192, "N": 16384, "T": 65536},
 )
+# what the benchmarks measure, on the first models: requests, beams of each, tokens of a prompt
+MEASURED: tuple[Batch, ...] = tuple(
+    {"B": requests, "R": requests * beams, "N": requests * tokens, "T": requests * tokens}
+    for requests, beams, tokens in product((1, 4, 16), (128, 256, 512), (256, 1024, 3072, 8192))
+)
+MEASURED_MODELS = MODELS[:2]
 # beams over small codebooks, whose rows are divided in another way
-SMALL_CODEBOOKS: Mapping[str, int] = {"B": 1, "R": 512, "K": 256, "M": 256, "C": 256}
+SMALL_CODEBOOKS: Batch = {"B": 1, "R": 512, "K": 256, "M": 256, "C": 256}
 REST: Mapping[str, int] = {
     "S": 2, "L": 28, "V": 176_512, "M": 8192, "K": 8192, "C": 8192, "O": 4096, "P": 40_960,
     "F": 64, "NB": 32, "NP": 8192, "BT": 16, "MB": 66, "OB": 2,
@@ -47,8 +54,9 @@ def shipped_problems(
 ) -> Iterator[Problem]:
     """Problems of an op for every model, batch, dtype and combination of flags; each once.
 
-    A sample is of one model, and of the beam step of one batch. `dtypes` are of models: what has
-    none is always there.
+    What the benchmarks measure is added in the dtypes that engines run. A sample is of one model
+    and without that, and of the beam step of one batch. `dtypes` are of models: what has none is
+    always there.
     """
     declared = spec(op)
     seen = set()
@@ -57,11 +65,15 @@ def shipped_problems(
     }
     flags |= {s.name: s.choices or (False, True) for s in declared.scalars if s.flag}
     typed = any(a.dtype == "model" for a in declared.args)
-    models = MODELS[:1] if sample else MODELS
+    kinds = dtypes if typed else ("float32",)
     batches = BATCHES
     if op == "beam_step":
         batches = BATCHES[1:] if sample else (*BATCHES, SMALL_CODEBOOKS)
-    for kind, model, batch in product(dtypes if typed else ("float32",), models, batches):
+    asked = [*product(kinds, MODELS[:1] if sample else MODELS, batches)]
+    if not sample:
+        run = [kind for kind in kinds if kind in served(op) or not typed]
+        asked += product(run, MEASURED_MODELS, MEASURED)
+    for kind, model, batch in asked:
         known = {**REST, **model, **batch, "RO": batch["R"]}
         rows = (batch["B"], batch["R"]) if op == "beam_step" else (batch["R"],)
         for count, values in product(rows, product(*flags.values())):

@@ -67,6 +67,19 @@ def test_parts_are_the_whole_and_engines_run_less() -> None:
     assert compiled("--part", "2/2").returncode == 2
 
 
+def test_what_is_measured_is_compiled() -> None:
+    from benchmarks.gpu.staged import grid
+    from xgr.backends.cuda.shipped import shipped_problems
+
+    shipped = {
+        tuple(problem.sizes[axis] for axis in ("H", "G", "d", "B", "R", "T"))
+        for problem in shipped_problems("staged_attention", dtypes=("bfloat16",))
+    }
+    for one in grid():
+        sizes = one.heads, one.groups, one.size, len(one.widths), one.rows, sum(one.lengths)
+        assert sizes in shipped, one
+
+
 def test_what_does_not_compile_is_a_fault(tmp_path: Path) -> None:
     from triton import knobs
 
