@@ -136,6 +136,7 @@ def test_the_command_writes_a_record_and_a_plot(tmp_path: Path) -> None:
     assert settings["beam_width"] == 4
     assert settings["normalize"] == "level"
     assert settings["device"].startswith("NumPy")
+    assert settings["limits"]["max_tokens"] > 0
     assert written["environment"]["git"]
     assert picture.read_bytes().startswith(b"\x89PNG")
 

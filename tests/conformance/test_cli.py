@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from xgr.backends.cpu_ref.backend import CpuBackend
 from xgr.cli.ops import app
 from xgr.conformance import entries, table
+from xgr.conformance.entries import cases_of
 from xgr.conformance.perf import measure, perf_cases
 from xgr.conformance.replays import MOST_SETS
 from xgr.errors import InputError
@@ -61,6 +62,23 @@ def test_perf() -> None:
     )
     assert len(rows) == len(perf_cases("merge_attention"))
     assert all(float(row["ms"]) > 0 and float(row["GB/s"]) > 0 for row in rows)
+
+
+def test_records(tmp_path: Path) -> None:
+    tested, timed = tmp_path / "test.json", tmp_path / "perf.json"
+    chosen = ("-o", "merge_attention", "-b", "cpu", "-k", "fast")
+    call("test", *chosen, "--json", str(tested))
+    call("perf", *chosen, "--budget", "1e-3", "--json", str(timed))
+    first, second = (json.loads(path.read_text()) for path in (tested, timed))
+    (counted,) = first["results"]["kernels"]
+    assert counted["ok"] == len(cases_of("merge_attention"))
+    assert first["results"]["failed"] == []
+    assert len(second["results"]["timed"]) == len(perf_cases("merge_attention"))
+    for one in (first, second):
+        assert one["environment"]["command"]
+        assert one["settings"]["cpu"]
+    with pytest.raises(InputError, match="cannot be written"):
+        CliRunner().invoke(app, ["test", *chosen, "--json", str(tmp_path)], catch_exceptions=False)
 
 
 @pytest.mark.parametrize(

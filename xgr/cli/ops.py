@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from xgr.bench import record
 from xgr.cli import options
 from xgr.cli.output import print_table
 from xgr.conformance import Outcome, Result, run, table
@@ -29,6 +30,7 @@ Device = Annotated[str, typer.Option("-b", "--backend", help="Only this backend:
 KernelName = Annotated[str, typer.Option("-k", "--kernel", help="Only this kernel: fast, ...")]
 Pattern = Annotated[str, typer.Option("-p", "--pattern", help="Regular expression on case ids.")]
 Format = Annotated[Literal["table", "csv", "json"], typer.Option(help="Form of the output.")]
+Record = Annotated[Path | None, typer.Option("--json", help="Write the record of the run here.")]
 
 Row = Mapping[str, Any]
 
@@ -40,10 +42,16 @@ def run_cases(
     kernel: KernelName = "",
     pattern: Pattern = "",
     format: Format = "table",
+    json_path: Record = None,
 ) -> None:
     """Hold kernels against the definitions; exit code 1 when one fails."""
+    if json_path is not None:
+        record.check_writable(json_path)
     results = list(run(_matching(table(op, backend, kernel, pattern))))
     failed = [(e, r) for e, r in results if r.outcome is Outcome.FAIL]
+    if json_path is not None:
+        found = {"kernels": _counted(results), "failed": [_result(*one) for one in failed]}
+        record.write(json_path, "ops_test", found, settings=_devices(e for e, _ in results))
     if format == "table":
         for entry, result in failed:
             typer.echo("\n  ".join([f"FAIL {entry.id}", *result.notes]))
@@ -63,6 +71,7 @@ def perf(
     format: Format = "table",
     budget: Annotated[float, typer.Option(help="Seconds a case.")] = 0.5,
     reference: Annotated[bool, typer.Option(help="Time definitions as well.")] = False,
+    json_path: Record = None,
 ) -> None:
     """Time kernels on larger cases: milliseconds, GFLOP/s and GB/s.
 
@@ -70,9 +79,12 @@ def perf(
     elsewhere they are the clock's.
     """
     options.check_positive({"--budget": budget})
+    if json_path is not None:
+        record.check_writable(json_path)
     found: list[Row] = []
     refused: dict[str, str] = {}
-    for entry in _matching(table(op, backend, kernel, pattern, cases=perf_cases)):
+    entries = _matching(table(op, backend, kernel, pattern, cases=perf_cases))
+    for entry in entries:
         rt = runtime_of(entry.device)
         if isinstance(rt, str):
             refused[entry.device] = rt
@@ -89,9 +101,9 @@ def perf(
                 "backend": entry.device,
                 "kernel": entry.kernel,
                 "case": entry.case.id,
-                "ms": f"{timed.milliseconds:.4g}",
-                "GFLOP/s": f"{timed.gflops:.3g}",
-                "GB/s": f"{timed.gbytes:.3g}",
+                "ms": float(f"{timed.milliseconds:.4g}"),
+                "GFLOP/s": float(f"{timed.gflops:.3g}"),
+                "GB/s": float(f"{timed.gbytes:.3g}"),
                 "launches": timed.launches,
             }
         )
@@ -100,6 +112,9 @@ def perf(
         raise InputError("\n  ".join(["nothing was timed", *(lines or ["give --reference"])]))
     for line in lines:
         typer.echo(line, err=True)
+    if json_path is not None:
+        timings = {"timed": found, "not timed": refused}
+        record.write(json_path, "ops_perf", timings, settings=_devices(entries))
     _print(found, format)
 
 
@@ -172,6 +187,15 @@ def _result(entry: Entry, result: Result) -> Row:
     notes = "; ".join(result.notes)
     key = {"backend": entry.device, "kernel": entry.kernel, "case": entry.case.id}
     return {**key, "outcome": str(result.outcome), "notes": notes}
+
+
+def _devices(entries: Iterable[Entry]) -> Mapping[str, str]:
+    """What each backend runs on."""
+    runtimes = {device: runtime_of(device) for device in sorted({e.device for e in entries})}
+    return {
+        device: rt if isinstance(rt, str) else rt.backend.probe().summary
+        for device, rt in runtimes.items()
+    }
 
 
 def _counted(results: Iterable[tuple[Entry, Result]]) -> Sequence[Row]:
