@@ -2,8 +2,9 @@
 
 One layer, one decode step, bfloat16: the 72 batches of 1, 4 and 16 requests, 128 to 512 beams and
 prompts of 256 to 8192 tokens, with three own tokens a beam. Every column is held to float32 on some
-rows before it is timed. Ragged batches are compared with even ones of the same work; a sweep times
-every configuration of every kernel beside the one that the dispatch rule takes.
+rows before it is timed. Ragged batches are compared with even ones of the same work, other models
+are timed beside their floors, and a sweep times every configuration of every kernel beside the one
+that the dispatch rule takes.
 
     python -m benchmarks.attention --peers flashinfer --json benchmarks/results/attention.json
 """
@@ -26,7 +27,7 @@ from benchmarks._command import run_main, writable
 from benchmarks.gpu import even, flashinfer, ours, probe
 from benchmarks.gpu.ahead import compile_ahead
 from benchmarks.gpu.floor import Ceilings, geomean
-from benchmarks.gpu.staged import OWN, SIZE, Batch, Inputs, grid, ragged, representative
+from benchmarks.gpu.staged import OWN, Batch, Inputs, grid, others, ragged, representative
 from benchmarks.gpu.sweep import sweep
 from benchmarks.gpu.timing import Call, device_settings, graph_us, measure_ceilings, set_count
 from xgr.bench import record
@@ -51,7 +52,7 @@ def main() -> None:
     batches = select(args)
     start = time.perf_counter()
     ceilings = measure_ceilings()
-    settings = device_settings(ceilings) | {"dtype": "bfloat16", "d": SIZE, "own_tokens": OWN}
+    settings = device_settings(ceilings) | {"own_tokens": OWN}
     if args.sweep:
         results = sweep(batches)
     elif args.ragged:
@@ -153,6 +154,8 @@ def _recorded(row: Row, ceilings: Ceilings) -> dict[str, Any]:
     batch = row.batch
     return {
         "heads": f"{batch.heads}/{batch.groups}",
+        "d": batch.size,
+        "dtype": batch.dtype,
         "B": len(batch.widths),
         "BW": batch.widths[0],
         "L": batch.lengths[0],
@@ -185,7 +188,8 @@ def _probe(folder: Path) -> Any:
 
 def select(args: argparse.Namespace) -> Sequence[Batch]:
     """The batches that are asked for."""
-    batches = ragged() if args.ragged else representative() if args.sweep else grid()
+    sets = {"ragged": ragged, "models": others, "sweep": representative}
+    batches = next((made() for name, made in sets.items() if getattr(args, name)), grid())
     taken = [one for one in batches if re.search(args.only, str(one))][: args.batches]
     if not taken:
         shown = ", ".join(map(str, batches[:3]))
@@ -198,6 +202,7 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--ragged", action="store_true", help="ragged batches beside even ones")
+    mode.add_argument("--models", action="store_true", help="other heads, sizes, float16; no peers")
     mode.add_argument("--sweep", action="store_true", help="every configuration of every kernel")
     parser.add_argument("--peers", nargs="*", default=[], choices=["flashinfer"])
     parser.add_argument("--probe", type=Path, help="folder with kernels.py, plain Triton kernels")
@@ -206,6 +211,8 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--batches", type=int, help="only the first so many")
     parser.add_argument("--json", type=writable, help="write the record of the run")
     args = parser.parse_args(words)
+    if args.models and (args.peers or args.probe):
+        parser.error("--models has no peers: --peers and --probe are of heads of 128 in bfloat16")
     args.peers = flashinfer.present(args.peers)
     return args
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from benchmarks.gpu.kernels import Config, build, named, plan
-from benchmarks.gpu.staged import OWN, SIZE, Batch, Inputs
+from benchmarks.gpu.staged import OWN, Batch, Inputs
 from benchmarks.gpu.timing import Call
 from xgr import Problem, Runtime, runtime
 
@@ -24,9 +24,9 @@ def device() -> Runtime:
 
 def problem(batch: Batch) -> Problem:
     """What is bound for a batch."""
-    sizes = {"R": batch.rows, "H": batch.heads, "G": batch.groups, "d": SIZE}
+    sizes = {"R": batch.rows, "H": batch.heads, "G": batch.groups, "d": batch.size}
     sizes |= {"T": sum(batch.lengths), "S": OWN, "B": len(batch.widths)}
-    return Problem.of(OP, "bfloat16", {"ancestors": False}, **sizes)
+    return Problem.of(OP, batch.dtype, {"ancestors": False}, **sizes)
 
 
 def calls(batch: Batch, sets: Sequence[Inputs], kernel: str | None = None) -> Sequence[Call]:

@@ -29,6 +29,8 @@ class Batch:
         lengths: prompt tokens of each request.
         widths: rows of each request.
         live: live rows of each request.
+        size: elements of a head.
+        dtype: of two bytes.
     """
 
     heads: int
@@ -36,11 +38,16 @@ class Batch:
     lengths: tuple[int, ...]
     widths: tuple[int, ...]
     live: tuple[int, ...]
+    size: int = SIZE
+    dtype: str = "bfloat16"
 
     @classmethod
-    def uniform(cls, heads: tuple[int, int], requests: int, width: int, tokens: int) -> Batch:
-        """Requests of one width and one prompt length, all rows live."""
-        return cls(*heads, (tokens,) * requests, (width,) * requests, (width,) * requests)
+    def uniform(
+        cls, heads: tuple[int, int], requests: int, width: int, tokens: int, **kind: Any
+    ) -> Batch:
+        """Requests of one width and one prompt length, all rows live; `kind` is size and dtype."""
+        each = (width,) * requests
+        return cls(*heads, (tokens,) * requests, each, each, **kind)
 
     @property
     def rows(self) -> int:
@@ -50,11 +57,11 @@ class Batch:
     @property
     def work(self) -> Work:
         """Prompts once, own K/V, queries and results of live rows; both products of each key."""
-        vector = SIZE * ITEM
+        vector = self.size * ITEM
         moved = 2 * self.groups * (sum(self.lengths) + OWN * sum(self.live))
         moved += 2 * self.heads * sum(self.live)
         keys = sum(n * (t + OWN) for n, t in zip(self.live, self.lengths, strict=True))
-        return Work(moved * vector, 4 * self.heads * SIZE * keys)
+        return Work(moved * vector, 4 * self.heads * self.size * keys)
 
     def even(self) -> Batch:
         """Uniform requests with as many live rows and, within a tile of 64, as many products."""
@@ -62,16 +69,19 @@ class Batch:
         products = sum(n * t for n, t in zip(self.live, self.lengths, strict=True))
         tokens = max(64, round(products / live / 64) * 64)
         heads = (self.heads, self.groups)
-        return Batch.uniform(heads, requests, round(live / requests), tokens)
+        kind = {"size": self.size, "dtype": self.dtype}
+        return Batch.uniform(heads, requests, round(live / requests), tokens, **kind)
 
     def __str__(self) -> str:
         def spread(values: Sequence[int]) -> str:
             low, high = min(values), max(values)
             return str(low) if low == high else f"{low}-{high}"
 
+        size = f" d{self.size}" if self.size != SIZE else ""
+        kind = f" {self.dtype}" if self.dtype != "bfloat16" else ""
         return (
-            f"{self.heads}/{self.groups} B{len(self.widths)} BW{spread(self.widths)} "
-            f"L{spread(self.lengths)}"
+            f"{self.heads}/{self.groups}{size}{kind} B{len(self.widths)} "
+            f"BW{spread(self.widths)} L{spread(self.lengths)}"
         )
 
 
@@ -89,6 +99,20 @@ def representative() -> Sequence[Batch]:
         16: ((128, 1024), (512, 256), (256, 3072), (512, 8192)),
     }
     return [Batch.uniform(heads, b, *one) for heads in HEADS for b in sizes for one in sizes[b]]
+
+
+def others() -> Sequence[Batch]:
+    """Batches of other models: sizes of heads, query heads of a K/V head, float16."""
+    models: Sequence[tuple[tuple[int, int], int, str]] = (
+        ((32, 8), 64, "bfloat16"), ((32, 32), 96, "bfloat16"), ((16, 1), 256, "bfloat16"),
+        ((8, 8), 128, "bfloat16"), ((32, 4), 128, "bfloat16"), ((32, 2), 128, "bfloat16"),
+        ((28, 4), 128, "bfloat16"), ((16, 8), 128, "float16"),
+    )  # fmt: skip
+    sizes = ((1, 128, 1024), (4, 256, 1024), (4, 512, 8192), (16, 128, 3072))
+    return [
+        Batch.uniform(heads, *batch, size=size, dtype=dtype)
+        for (heads, size, dtype), batch in product(models, sizes)
+    ]
 
 
 def ragged() -> Sequence[Batch]:
@@ -114,14 +138,14 @@ class Inputs:
 
     def __init__(self, batch: Batch, filled: bool = True, device: str = "cuda") -> None:
         self.batch = batch
-        kind: dict[str, Any] = {"device": device, "dtype": torch.bfloat16}
+        kind: dict[str, Any] = {"device": device, "dtype": getattr(torch, batch.dtype)}
         make = torch.randn if filled else torch.empty
-        rows, tokens, groups = batch.rows, sum(batch.lengths), batch.groups
-        self.q = make(rows, batch.heads, SIZE, **kind)
-        self.k, self.v = (make(tokens, groups, SIZE, **kind) for _ in range(2))
-        self.k_own, self.v_own = (make(rows, OWN, groups, SIZE, **kind) for _ in range(2))
+        rows, tokens, groups, size = batch.rows, sum(batch.lengths), batch.groups, batch.size
+        self.q = make(rows, batch.heads, size, **kind)
+        self.k, self.v = (make(tokens, groups, size, **kind) for _ in range(2))
+        self.k_own, self.v_own = (make(rows, OWN, groups, size, **kind) for _ in range(2))
         if filled:
-            weight = math.log(max(batch.lengths)) / math.sqrt(SIZE)
+            weight = math.log(max(batch.lengths)) / math.sqrt(size)
             first = self.q[:, :: batch.heads // groups]
             self.k_own = self.k_own * 0.1 + (first * weight)[:, None]
         self.out = torch.empty_like(self.q)
@@ -140,7 +164,7 @@ class Inputs:
             "prompt_start": self.prompt_start, "prompt_len": self.prompt_len,
             "row_start": self.row_start, "live": self.live,
             "out": self.out, "lse": self.lse,
-            "step": OWN, "scale": SIZE**-0.5,
+            "step": OWN, "scale": self.batch.size**-0.5,
         }  # fmt: skip
 
     def check(self, column: str, got: torch.Tensor) -> None:
@@ -171,7 +195,7 @@ class Inputs:
                 torch.cat((a[prompt], own[row])).float().repeat_interleave(group, dim=1)
                 for a, own in ((self.k, self.k_own), (self.v, self.v_own))
             )  # [L + OWN, H, d]
-            scores = torch.einsum("hd,thd->ht", self.q[row].float(), k) * SIZE**-0.5
+            scores = torch.einsum("hd,thd->ht", self.q[row].float(), k) * self.batch.size**-0.5
             self._exact[row] = torch.einsum("ht,thd->hd", scores.softmax(1), v)
         return self._exact[row]
 

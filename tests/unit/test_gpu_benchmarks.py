@@ -14,7 +14,7 @@ from benchmarks import attention, kv_reorder
 from benchmarks.gpu import prompts
 from benchmarks.gpu.floor import Ceilings, Work, geomean
 from benchmarks.gpu.levels import Beams, Level, Set, levels, swept
-from benchmarks.gpu.staged import OWN, SIZE, Batch, Inputs, grid, ragged, representative
+from benchmarks.gpu.staged import OWN, SIZE, Batch, Inputs, grid, others, ragged, representative
 from benchmarks.gpu.timing import LEAST_CALLS, MOST_REPLAYS, graph_us, set_count
 from xgr import runtime
 
@@ -52,6 +52,10 @@ def test_grids_hold_what_they_say() -> None:
     chosen = representative()
     assert len(set(chosen)) == 24
     assert set(chosen) <= set(batches)
+    models = {(one.heads // one.groups, one.size, one.dtype) for one in others()}
+    assert {size for _, size, _ in models} == {64, 96, 128, 256}
+    assert {1, 16} <= {group for group, _, _ in models}
+    assert {dtype for *_, dtype in models} == {"bfloat16", "float16"}
     for batch in ragged():
         assert 256 <= min(batch.lengths) < max(batch.lengths) <= 8192
         assert 128 <= min(batch.widths) < max(batch.widths) <= 512
@@ -145,6 +149,9 @@ def test_arguments_choose_batches(capsys: pytest.CaptureFixture[str]) -> None:
     assert args.peers or "FlashInfer is absent" in capsys.readouterr().out
     assert len(attention.select(attention.parse(["--ragged"]))) == 6
     assert len(attention.select(attention.parse(["--batches", "5"]))) == 5
+    assert attention.select(attention.parse(["--models"])) == others()
+    with pytest.raises(SystemExit):
+        attention.parse(["--models", "--peers", "flashinfer"])
     with pytest.raises(SystemExit, match="matches no batch"):
         attention.select(attention.parse(["--only", "B7"]))
 
