@@ -35,7 +35,7 @@ def main() -> None:
     where = (shared("models/games-qwen3-6m"), shared(f"{GAMES}.index.json"))
     cpu = Recommender.from_pretrained(*where, max_items=50)
     want = cpu.recommend(prompts, 10, args.beam_width)
-    results: dict[str, Any] = {"cpu float32": {"hits": _hits(want, targets)}}
+    results: dict[str, Any] = {"cpu float32": {"hits": hits(want, targets)}}
     for dtype in ("float32", "bfloat16"):
         for kv_mode in ("ancestors", "reorder"):
             gpu = Recommender.from_pretrained(
@@ -45,7 +45,7 @@ def main() -> None:
             start = time.perf_counter()
             got = gpu.recommend(prompts, 10, args.beam_width)
             seconds = time.perf_counter() - start
-            found = {**_compare(want, got), "hits": _hits(got, targets)}
+            found = {**compare(want, got), "hits": hits(got, targets)}
             results[f"cuda {dtype} {kv_mode}"] = {**found, "users_per_s": len(got) / seconds}
             print(f"{dtype} {kv_mode}: {json.dumps(found)}", flush=True)
     if args.json:
@@ -57,7 +57,7 @@ def main() -> None:
         record.write(args.json, "cuda_parity", results, settings=settings)
 
 
-def _compare(want: Sequence[Recommendations], got: Sequence[Recommendations]) -> dict[str, Any]:
+def compare(want: Sequence[Recommendations], got: Sequence[Recommendations]) -> dict[str, Any]:
     """Mean share of the CPU's top 10 found, equal lists, score differences in common."""
     shares, equal, differences = [], 0, [0.0]
     for a, b in zip(want, got, strict=True):
@@ -74,7 +74,8 @@ def _compare(want: Sequence[Recommendations], got: Sequence[Recommendations]) ->
     }
 
 
-def _hits(found: Sequence[Recommendations], targets: Sequence[Any]) -> int:
+def hits(found: Sequence[Recommendations], targets: Sequence[Any]) -> int:
+    """Users whose target is in their list."""
     return sum(
         str(target) in {str(item.item_id) for item in own}
         for own, target in zip(found, targets, strict=True)

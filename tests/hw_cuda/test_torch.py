@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 import torch
 
-from tests.unit.test_torch import calls, small
+import xgr.torch
+from tests.unit.test_torch import OPS, calls, decode, every_fifth, four_beams, small
 from xgr.errors import InputError
 
-OPS = ("staged_attention", "beam_step", "kv_reorder")
+CAPTURED = ("staged_attention", "beam_step", "kv_reorder")
 
 
 def moved(value: Any) -> Any:
     """The same on the GPU."""
+    if isinstance(value, dict):
+        return {name: moved(one) for name, one in value.items()}
     if isinstance(value, list):
         return [moved(one) for one in value]
     return value.cuda() if isinstance(value, torch.Tensor) else value
@@ -25,14 +28,13 @@ def moved(value: Any) -> Any:
 @pytest.mark.parametrize("op", OPS)
 def test_torch_finds_nothing_wrong(op: str) -> None:
     for operator, arguments in calls(small(op), finite=True):
-        on_gpu = {name: moved(value) for name, value in arguments.items()}
-        torch.library.opcheck(operator, (), on_gpu)
+        torch.library.opcheck(operator, (), moved(arguments))
 
 
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("op", CAPTURED)
 def test_a_captured_call_replays(op: str) -> None:
     (operator, arguments), *_ = calls(small(op), finite=True)
-    eager, captured = ({k: moved(v) for k, v in arguments.items()} for _ in range(2))
+    eager, captured = moved(arguments), moved(arguments)
     before = {k: v.clone() for k, v in captured.items() if isinstance(v, torch.Tensor)}
     operator(**eager)  # compiled before the capture
     graph = torch.cuda.CUDAGraph()
@@ -46,9 +48,20 @@ def test_a_captured_call_replays(op: str) -> None:
             torch.testing.assert_close(captured[name], eager[name], rtol=0, atol=0, equal_nan=True)
 
 
+@pytest.mark.filterwarnings("ignore")  # inductor's own
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_a_program_compiles_whole(backend: str) -> None:
+    catalogue, rows = every_fifth(), four_beams()
+    constraint = xgr.torch.constraint(catalogue, [catalogue.filter(exclude=[0])])
+    want = decode(rows, constraint, 8)
+    compiled = torch.compile(decode, fullgraph=True, backend=backend)
+    got = compiled(moved(rows), moved(constraint), 8)
+    torch.testing.assert_close({name: value.cpu() for name, value in got.items()}, want)
+
+
 def test_streams_do_not_disturb_each_other() -> None:
     (operator, arguments), *_ = calls(small("staged_attention"), finite=True)
-    copies = [{k: moved(v) for k, v in arguments.items()} for _ in range(3)]
+    copies = [moved(arguments) for _ in range(3)]
     operator(**copies[0])
     torch.cuda.synchronize()
     for stream, copy in zip((torch.cuda.Stream(), torch.cuda.Stream()), copies[1:], strict=True):

@@ -40,6 +40,7 @@ def tiny_model(
     vocab_size: int = 64,
     seed: int = 0,
     shard_size: str = "1GB",
+    spread: float = 0.25,
     **changes: Any,
 ) -> Path:
     """Writes config.json and safetensors of a random model and returns the folder.
@@ -58,6 +59,7 @@ def tiny_model(
         vocab_size: rows of the embedding and the head.
         seed: of the weights.
         shard_size: weights above this are split over files with an index.
+        spread: standard deviation of the weights; of the norms' it is 0.2, around 1.
         changes: further fields of the HF config.
     """
     fields: dict[str, Any] = {
@@ -81,7 +83,7 @@ def tiny_model(
     with torch.no_grad():
         for name, weight in model.named_parameters():
             noise = torch.randn(weight.shape, generator=draw)
-            weight.copy_(1 + 0.2 * noise if name.endswith("norm.weight") else 0.25 * noise)
+            weight.copy_(1 + 0.2 * noise if name.endswith("norm.weight") else spread * noise)
     model.to(dtype).save_pretrained(folder, max_shard_size=shard_size)
     if form == "old":
         _to_old_form(folder / "config.json")

@@ -116,14 +116,15 @@ def same(got: torch.Tensor, want: NDArray[Any]) -> None:
 
 def decode(rows: Values, catalogue: Values, width: int) -> Values:
     """Attention, logits, a beam step and a reorder, as between the layers of a decoder."""
-    ops = torch.ops.xgr
+    ops, device = torch.ops.xgr, rows["q"].device
+    whole = {"dtype": torch.int32, "device": device}
     attended, _ = ops.staged_attention(**rows, step=1, scale=0.5)
-    logits = ops.linear(attended.flatten(1), torch.eye(12, 32))
-    status = torch.zeros(1, dtype=torch.int32)
+    logits = ops.linear(attended.flatten(1), torch.eye(12, 32, device=device))
+    status = torch.zeros(1, **whole)
     parent, code, node, score, live = ops.beam_step(
-        logits, rows["q"][:, 0, 0].contiguous(), torch.arange(4, dtype=torch.int32),
-        rows["row_start"], rows["live"], torch.tensor([0, width], dtype=torch.int32),
-        torch.tensor([width], dtype=torch.int32), status,
+        logits, rows["q"][:, 0, 0].contiguous(), torch.arange(4, **whole),
+        rows["row_start"], rows["live"],
+        torch.tensor([0, width], **whole), torch.tensor([width], **whole), status,
         **catalogue, level=1, normalize="children", order="path", RO=width,
     )  # fmt: skip
     k, v = rows["k_unshared"].clone()[None], rows["v_unshared"].clone()[None]
@@ -131,14 +132,13 @@ def decode(rows: Values, catalogue: Values, width: int) -> Values:
     return {"code": code, "node": node, "score": score, "live": live, "k": k, "status": status}
 
 
-@pytest.fixture(scope="module")
-def catalogue() -> Catalogue:
+def every_fifth() -> Catalogue:
+    """Of the SIDs over three levels of 12 codes."""
     sids = np.stack(np.unravel_index(np.arange(0, 12**3, 5), (12, 12, 12)), axis=1)
     return Catalogue.from_sids(sids, level_sizes=(12, 12, 12))
 
 
-@pytest.fixture
-def rows() -> Values:
+def four_beams() -> Values:
     """Four beams of one request behind a prompt of nine tokens."""
     random = torch.Generator().manual_seed(3)
     prompt, unshared = (9, 2, 8), (4, 2, 2, 8)
@@ -148,6 +148,16 @@ def rows() -> Values:
     return {name: torch.randn(shape, generator=random) for name, shape in shapes.items()} | {
         name: torch.tensor(value, dtype=torch.int32) for name, value in integers.items()
     }
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return every_fifth()
+
+
+@pytest.fixture
+def rows() -> Values:
+    return four_beams()
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # inductor's own imports
