@@ -33,6 +33,8 @@ MEASURED: tuple[Batch, ...] = tuple(
     for requests, beams, tokens in product((1, 4, 16), (128, 256, 512), (256, 1024, 3072, 8192))
 )
 MEASURED_MODELS = MODELS[:2]
+# whose kernels divide a batch by its size
+MEASURED_OPS = ("beam_step", "linear_swiglu", "prefill_attention", "staged_attention")
 # beams over small codebooks, whose rows are divided in another way
 SMALL_CODEBOOKS: Batch = {"B": 1, "R": 512, "K": 256, "M": 256, "C": 256}
 REST: Mapping[str, int] = {
@@ -70,7 +72,7 @@ def shipped_problems(
     if op == "beam_step":
         batches = BATCHES[1:] if sample else (*BATCHES, SMALL_CODEBOOKS)
     asked = [*product(kinds, MODELS[:1] if sample else MODELS, batches)]
-    if not sample:
+    if op in MEASURED_OPS and not sample:
         run = [kind for kind in kinds if kind in served(op) or not typed]
         asked += product(run, MEASURED_MODELS, MEASURED)
     for kind, model, batch in asked:
