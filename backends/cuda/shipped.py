@@ -73,7 +73,7 @@ def shipped_problems(
         batches = BATCHES[1:] if sample else (*BATCHES, SMALL_CODEBOOKS)
     asked = [*product(kinds, MODELS[:1] if sample else MODELS, batches)]
     if op in MEASURED_OPS and not sample:
-        run = [kind for kind in kinds if kind in served(op) or not typed]
+        run = [kind for kind in kinds if kind in served(op)]
         asked += product(run, MEASURED_MODELS, MEASURED)
     for kind, model, batch in asked:
         known = {**REST, **model, **batch, "RO": batch["R"]}
