@@ -57,12 +57,13 @@ def test_of_one_dtype_are_its_variants_and_those_that_have_none() -> None:
 
 def test_parts_are_the_whole_and_engines_run_less() -> None:
     def count(*options: str) -> int:
-        done = compiled("--list", "--op", "swiglu", "--op", "mask_filter", *options)
+        done = compiled("--list", "--op", "swiglu", "--op", "beam_step", *options)
         return int(done.stdout.splitlines()[-1].split()[0])
 
     whole = count()
     assert count("--part", "0/2") + count("--part", "1/2") == whole
-    assert 0 < count("--sample") < count("--served") < whole
+    one, logits = count("--dtype", "bfloat16", "--op", "swiglu"), count("--dtype", "float32")
+    assert 0 < count("--sample") < count("--served") < one + logits < whole
     assert compiled("--part", "2/2").returncode == 2
 
 
