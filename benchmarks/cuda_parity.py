@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from benchmarks._command import run_main, writable
@@ -29,10 +30,7 @@ GAMES = "data/genrec_mimi/Games/Games"
 def main() -> None:
     args = _arguments()
     rt = runtime("cuda")  # or none of it: the CPU's part takes minutes
-    users = dict(islice(read_histories(shared(f"{GAMES}.inter.json")).items(), args.users))
-    prompts = [items[:-1] for items in users.values()]
-    targets = [items[-1] for items in users.values()]
-    where = (shared("models/games-qwen3-6m"), shared(f"{GAMES}.index.json"))
+    prompts, targets, where = games(args.users)
     cpu = Recommender.from_pretrained(*where, max_items=50)
     want = cpu.recommend(prompts, 10, args.beam_width)
     results: dict[str, Any] = {"cpu float32": {"hits": hits(want, targets)}}
@@ -50,11 +48,19 @@ def main() -> None:
             print(f"{dtype} {kv_mode}: {json.dumps(found)}", flush=True)
     if args.json:
         settings = {
-            "users": len(users),
+            "users": len(prompts),
             "beam_width": args.beam_width,
             "device": rt.backend.probe().summary,
         }
         record.write(args.json, "cuda_parity", results, settings=settings)
+
+
+def games(users: int) -> tuple[list[Sequence[Any]], list[Any], tuple[Path, Path]]:
+    """Histories without their last items, these, and where checkpoint and catalogue lie."""
+    histories = islice(read_histories(shared(f"{GAMES}.inter.json")).values(), users)
+    whole = [list(items) for items in histories]
+    where = (shared("models/games-qwen3-6m"), shared(f"{GAMES}.index.json"))
+    return [items[:-1] for items in whole], [items[-1] for items in whole], where
 
 
 def compare(want: Sequence[Recommendations], got: Sequence[Recommendations]) -> dict[str, Any]:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from math import inf
 
-from benchmarks.cuda_parity import GAMES, compare, hits
-from tests.data import shared
+from benchmarks.cuda_parity import compare, games, hits
 from tests.engine.world import beams
 from tests.oracle.beam import Found
 from tests.oracle.compare import compare_users
 from xgr import Recommender
-from xgr.engine.evaluate import read_histories
 
 USERS = 500
 
 
 def test_games_on_the_device_is_games_on_the_cpu() -> None:
     """float32 by the rule that holds the CPU to its oracle, bfloat16 within roundings."""
-    users = dict(islice(read_histories(shared(f"{GAMES}.inter.json")).items(), USERS))
-    prompts = [items[:-1] for items in users.values()]
-    targets = [items[-1] for items in users.values()]
-    where = (shared("models/games-qwen3-6m"), shared(f"{GAMES}.index.json"))
+    prompts, targets, where = games(USERS)
+    users = [str(at) for at in range(USERS)]
     cpu = Recommender.from_pretrained(*where, max_items=50)
     want = cpu.recommend(prompts, 10, 50)
     exact = {user: Found(beams(one), [inf]) for user, one in zip(users, want, strict=True)}

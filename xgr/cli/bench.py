@@ -133,15 +133,15 @@ def engine(
         results["memory_bytes"] = drawn["memory"] = ledger.summary()
         print_table(("memory", "GB"), [(n, f"{b / 1e9:.3f}") for n, b in drawn["memory"].items()])
     if json_path is not None:
-        engine = server.lanes.engines[0]
+        first = server.lanes.engines[0]
         setting = {
             "model": model,
             "random_weights": random_weights,
             "layers": loaded.decoder.config.num_layers,
             "catalog": catalog,
             "device": rt.backend.probe().summary,
-            "dtype": engine.decoder.dtype.name,
-            "limits": asdict(engine.config),
+            "dtype": first.decoder.dtype.name,
+            "limits": asdict(first.config),
             "lanes": len(server.lanes.engines),
             "slo_ms": slo_ms,
             **asdict(work),

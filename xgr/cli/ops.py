@@ -49,13 +49,14 @@ def run_cases(
         record.check_writable(json_path)
     results = list(run(_matching(table(op, backend, kernel, pattern))))
     failed = [(e, r) for e, r in results if r.outcome is Outcome.FAIL]
+    counted = _counted(results)
     if json_path is not None:
-        found = {"kernels": _counted(results), "failed": [_result(*one) for one in failed]}
+        found = {"kernels": counted, "failed": [_result(*one) for one in failed]}
         record.write(json_path, "ops_test", found, settings=_devices(e for e, _ in results))
     if format == "table":
         for entry, result in failed:
             typer.echo("\n  ".join([f"FAIL {entry.id}", *result.notes]))
-        _print(_counted(results), format)
+        _print(counted, format)
     else:
         _print([_result(entry, result) for entry, result in results], format)
     if failed:
